@@ -1,0 +1,46 @@
+# `make demo` and `make test` each do all their set-up on a machine that has Python and make.
+PYTHON ?= python3
+BIN := .venv/bin
+export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
+
+.PHONY: demo test lint bench format clean help
+
+help:
+	@echo "make demo    compare I-ADMM, W-ADMM, PI-ADMM1 and PI-ADMM2 on the paper's least squares"
+	@echo "make test    lint, types, import rules and all tests"
+	@echo "make lint    lint, types and import rules alone"
+	@echo "make bench   the compiled engine against a plain C loop"
+
+demo: .venv/installed
+	$(BIN)/roundelay demo
+
+test: .venv/installed-dev lint
+	$(BIN)/pytest -n auto --dist worksteal
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/against_c.py
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# A second run finds the stamp and installs nothing.
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/roundelay demo --compile-only
+	@touch $@
+
+.venv/installed-dev: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis

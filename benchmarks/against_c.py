@@ -1,0 +1,220 @@
+"""The compiled engine against a plain C loop of the same work, in one run: `make bench`.
+
+The machine's C compiler builds `hop.c` with -O3 -march=native. Engine and C take turns, several rounds, and
+the ratio is that of their fastest rounds. Both record the same history. Both final tokens are printed; they
+must agree to 1e-12, and bit for bit with a second build of the C loop that may not fuse a multiplication with an addition
+as the engine does not either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import roundelay as rl
+from roundelay.engine.checks import marks_of
+from roundelay.engine.choose import prepare
+from roundelay.engine.state import State, new_state
+
+EVERY = 1000
+STEP_PURPOSE = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table."""
+
+    what: str
+    engine_ns: float
+    c_ns: float
+    ratio: float
+    engine_token: str
+    c_token: str
+    difference: float
+    same_bits: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A piece of work for both: what it is called, how the engine runs it and which C function does."""
+
+    what: str
+    algorithm: Any
+    problem: Any
+    network: rl.Network
+    hops: int
+    function: str
+    arguments: Callable[[Any], list[Any]]
+    rank: int
+
+
+def compile_c(dim: int, rank: int, folder: Path, *flags: str) -> ctypes.CDLL:
+    """The C loop for one dimension and rank, as a library."""
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None:
+        sys.exit("There is no C compiler on this machine to measure against: install gcc or clang.")
+    target = folder / f"hop_{dim}_{rank}_{len(flags)}.so"
+    source = Path(__file__).with_name("hop.c")
+    command = [compiler, "-O3", "-march=native", *flags, f"-DP={dim}", f"-DR={rank}", "-shared", "-fPIC"]
+    subprocess.run([*command, str(source), "-o", str(target), "-lm"], check=True)
+    return ctypes.CDLL(str(target))
+
+
+def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
+    """The address of an array's first element."""
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def fresh(case: Case) -> State:
+    """A new state; the C loop works on the same arrays."""
+    marks = marks_of(EVERY, case.hops)
+    optimum = np.array(case.problem.optimum)
+    return new_state(case.algorithm.parts(), case.problem, case.network, 0, optimum, marks, 0, None, None, 0)
+
+
+def run_engine(case: Case) -> tuple[float, np.ndarray[Any, Any]]:
+    """Seconds and the final token."""
+    state = fresh(case)
+    prepared = prepare(state.method, case.problem, case.network, "compiled")
+    began = time.perf_counter()
+    prepared.travel(prepared.problem, prepared.method, prepared.walk, np.uint64(0), *state.handed(), case.hops)
+    return time.perf_counter() - began, state.trail.tokens[0].copy()
+
+
+def run_c(case: Case, library: ctypes.CDLL) -> tuple[float, np.ndarray[Any, Any]]:
+    """Seconds and the final token."""
+    state = fresh(case)
+    order = case.network.tour().order.astype(np.int64)
+    final = np.zeros(case.problem.dim)
+    log, gauge, agents = state.log, state.gauge, state.agents
+    arrays = [
+        agents.x, agents.y, agents.share, gauge.optimum, gauge.weights, gauge.distances,
+        log.accuracy, log.error, log.consensus, log.tokens, final,
+    ]  # fmt: skip
+    own = case.arguments(case.problem)
+    converted = [pointer(value) if isinstance(value, np.ndarray) else value for value in own]
+    head = [ctypes.c_long(n) for n in (case.problem.agents, case.hops, EVERY)]
+    function = getattr(library, case.function)
+    began = time.perf_counter()
+    function(*head, pointer(order), ctypes.c_double(case.algorithm.rho), *map(pointer, arrays), *converted)
+    return time.perf_counter() - began, final
+
+
+def eigenvectors(problem: Any) -> list[Any]:
+    """What the C loop needs of a least-squares problem."""
+    return [problem.quadratics.vectors, problem.quadratics.curvatures, problem.quadratics.linear]
+
+
+def inverses(rho: float) -> Callable[[Any], list[Any]]:
+    """What the C loop with a fixed penalty needs, computed before the clock starts."""
+
+    def arguments(problem: Any) -> list[Any]:
+        quadratics, agents, dim = problem.quadratics, problem.agents, problem.dim
+        vectors = quadratics.vectors.reshape(agents, -1, dim)
+        values = quadratics.curvatures.reshape(agents, -1)
+        hessians = np.einsum("njp,nj,njq->npq", vectors, values, vectors)
+        inverse = np.linalg.inv(hessians + rho * np.eye(dim))
+        return [np.ascontiguousarray(inverse), np.einsum("npq,nq->np", inverse, quadratics.linear)]
+
+    return arguments
+
+
+def signed_rows(problem: Any) -> list[Any]:
+    """What the C loop needs of a logistic problem."""
+    return [problem.signed, np.array(problem.rows.starts), problem.scales]
+
+
+def cases(quick: bool) -> list[Case]:
+    """The work that is measured."""
+    scale = 10 if quick else 1
+    network, large = rl.random_network(100, 0.3), rl.ring(100_000)
+    small, wide = rl.paper_least_squares(), rl.paper_least_squares(dim=100)
+    many = rl.paper_least_squares(agents=100_000)
+    noisy = rl.PIADMM1(start=rl.ZeroStart())
+    noise = [ctypes.c_uint64(0), ctypes.c_double(noisy.gamma_spread)]
+    logistic, many_logistic = rl.paper_logistic(), rl.paper_logistic(agents=100_000)
+    first_order = rl.IADMM(rho=1.0, first_order=True)
+    p2, p100 = 5_000_000 // scale, 200_000 // scale
+    return [
+        Case("I-ADMM, p=2", rl.IADMM(), small, network, p2, "iadmm", eigenvectors, 2),
+        Case("I-ADMM, p=2, C knows the inverse", rl.IADMM(), small, network, p2, "iadmm_inverse", inverses(10.0), 2),
+        Case("I-ADMM, p=100", rl.IADMM(), wide, network, p100, "iadmm", eigenvectors, 30),
+        Case("I-ADMM, p=100, C knows the inverse", rl.IADMM(), wide, network, p100, "iadmm_inverse", inverses(10.0), 30),
+        Case("PI-ADMM1, p=2", noisy, small, network, p2, "piadmm1", lambda q: eigenvectors(q) + noise, 2),
+        Case("logistic first order, p=2", first_order, logistic, network, p2 // 5, "logistic", signed_rows, 2),
+        Case("I-ADMM, p=2, N=1e5", rl.IADMM(), many, large, p2, "iadmm", eigenvectors, 2),
+        Case("PI-ADMM1, p=2, N=1e5", noisy, many, large, p2, "piadmm1", lambda q: eigenvectors(q) + noise, 2),
+        Case("logistic first order, p=2, N=1e5", first_order, many_logistic, large, p2 // 5, "logistic", signed_rows, 2),
+    ]  # fmt: skip
+
+
+def measure(case: Case, rounds: int, folder: Path) -> Result:
+    """Engine and C in turns; the fastest of each counts, since noise only ever slows down."""
+    library = compile_c(case.problem.dim, case.rank, folder)
+    strict = compile_c(case.problem.dim, case.rank, folder, "-ffp-contract=off")
+    run_engine(case)
+    turns = [(run_engine(case), run_c(case, library)) for _ in range(rounds)]
+    (engine, token), (c, c_token) = (min((turn[side] for turn in turns), key=lambda run: run[0]) for side in (0, 1))
+    same_bits = bool((run_c(case, strict)[1] == token).all())
+    difference = float(np.linalg.norm(token - c_token) / np.linalg.norm(c_token))
+    show = lambda z: " ".join(f"{value:.15f}" for value in z[:2])  # noqa: E731
+    return Result(
+        case.what,
+        1e9 * engine / case.hops,
+        1e9 * c / case.hops,
+        engine / c,
+        show(token),
+        show(c_token),
+        difference,
+        same_bits,
+    )
+
+
+def main() -> None:
+    """Print the table; exit with 1 where a ratio is above 1.5 or the results differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the hops")
+    parser.add_argument("--rounds", type=int, default=7, help="how often engine and C take turns")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = cases(options.quick)
+        results = [
+            measure(case, options.rounds, Path(folder))
+            for case in track(work, "Engine and C take turns", console=Console(stderr=True), transient=True)
+        ]
+    if options.json:
+        print(json.dumps([asdict(result) for result in results], indent=1))
+    else:
+        table = Table(
+            "one hop", "engine, ns", "C, ns", "ratio", "first coordinates of both tokens", "difference", "bits"
+        )
+        for result in results:
+            table.add_row(
+                result.what, f"{result.engine_ns:.1f}", f"{result.c_ns:.1f}", f"{result.ratio:.2f}",
+                f"{result.engine_token}\n{result.c_token}", f"{result.difference:.0e}", "same" if result.same_bits else "not same",
+            )  # fmt: skip
+        Console(width=150).print(table)
+        print("C: -O3 -march=native. Bits: against the same C built with -ffp-contract=off.")
+    sys.exit(any(result.ratio > 1.5 or result.difference > 1e-12 for result in results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The paper's own algorithms: incremental ADMM on a Hamiltonian cycle (Ye et al. 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from roundelay.algorithms.conditions import Conditions, first_order_stability, lemma_2, lemma_4
+from roundelay.algorithms.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
+from roundelay.algorithms.starts import Start, UniformStart, ZeroStart
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.xsteps import xstep
+from roundelay.networks.walks import Cycle
+from roundelay.problems import NoRegulariser, Problem, Regulariser
+
+
+@dataclass(frozen=True)
+class IADMM:
+    """Incremental ADMM (Ye et al. 2020, Algorithm 1).
+
+        x⁺ = prox_i(z + y/ρ, ρ)    y⁺ = y + ρ(z − x⁺)    z⁺ = z + (s⁺ − s)/N    s = x − y/ρ
+
+    `rho` is ρ. `first_order` replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/ρ. `regulariser` is an r
+    that the token carries, so that Σ f_i + r is minimised.
+    """
+
+    name: ClassVar[str] = "I-ADMM"
+    rho: float = 10.0
+    first_order: bool = False
+    start: Start = ZeroStart()
+    regulariser: Regulariser = NoRegulariser()
+
+    def parts(self) -> TokenADMM:
+        """Cycle, x-step, no perturbation, zero start."""
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start, self.regulariser)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Which lemma's conditions hold on this problem."""
+        return first_order_stability(self.rho, problem) if self.first_order else lemma_2(self.rho, problem)
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Incremental ADMM with a random start (Ye et al. 2020, Algorithm 2).
+
+        x_i⁰ = υ_i    y_i⁰ = ρυ_i    z⁰ = 0,    then as I-ADMM
+
+    `rho` is ρ; υ_i has entries from U(0, 100). The paper prints y_i⁰ = −ρυ_i, which is an error:
+    `start=UniformStart(0, 100, printed_sign=True)` shows what it does.
+    """
+
+    name: ClassVar[str] = "Algorithm 2"
+    rho: float = 10.0
+    first_order: bool = False
+    start: Start = UniformStart(0.0, 100.0)
+
+    def parts(self) -> TokenADMM:
+        """Cycle, x-step, no perturbation, random start."""
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Which lemma's conditions hold on this problem."""
+        return first_order_stability(self.rho, problem) if self.first_order else lemma_2(self.rho, problem)
+
+
+@dataclass(frozen=True)
+class PIADMM1:
+    """Incremental ADMM with a perturbed step size (Ye et al. 2020, Algorithm 3).
+
+        x⁺ = prox_i(z + y/(ργ), ργ)    y⁺ = y + ργ(z − x⁺)    z⁺ = z + (s⁺ − s)/N    s = x − y/ρ
+
+    `rho` is ρ. γ is drawn anew at each visit, uniformly within `gamma_spread` (relative) of `gamma`.
+    `first_order` replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/(ργ).
+    """
+
+    name: ClassVar[str] = "PI-ADMM1"
+    rho: float = 10.0
+    gamma_spread: float = 0.1
+    start: Start = UniformStart(0.0, 100.0)
+    first_order: bool = False
+    gamma: float = 1.0
+
+    def parts(self) -> TokenADMM:
+        """Cycle, x-step, perturbed step size, random start."""
+        noise = StepSizeNoise(self.gamma_spread, self.gamma)
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Which lemma's conditions hold on this problem."""
+        least_gamma = self.gamma * (1.0 - self.gamma_spread)
+        if self.first_order:
+            return first_order_stability(self.rho * least_gamma, problem)
+        return lemma_4(self.rho, least_gamma, problem)
+
+
+@dataclass(frozen=True)
+class PIADMM2:
+    """Incremental ADMM with a perturbed primal variable (Ye et al. 2020, Algorithm 4).
+
+        x⁺ = prox_i(z + y/ρ, ρ) + ω    y⁺ = y + ρ(z − x⁺)    z⁺ = z + (s⁺ − s)/N    s = x − y/ρ
+
+    `rho` is ρ. ω ~ N(0, σ²I) is drawn anew at each visit; `sigma` is σ, the standard deviation, or with
+    `sigma_is="variance"` σ² itself, since the paper's N(0, σ) does not say which. It ends at a floor that σ
+    sets. The paper announces a convergence proof and does not give one.
+    """
+
+    name: ClassVar[str] = "PI-ADMM2"
+    rho: float = 10.0
+    sigma: float = 1e-3
+    start: Start = UniformStart(0.0, 100.0)
+    first_order: bool = False
+    sigma_is: Literal["deviation", "variance"] = "deviation"
+
+    def parts(self) -> TokenADMM:
+        """Cycle, x-step, perturbed primal variable, random start."""
+        if self.sigma_is not in ("deviation", "variance"):
+            raise ValueError(f'sigma_is is {self.sigma_is!r}: use "deviation" or "variance".')
+        noise = PrimalNoise(self.sigma if self.sigma_is == "deviation" else max(self.sigma, 0.0) ** 0.5)
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """No theorem covers the noise; for the step itself the first-order form has a condition."""
+        return first_order_stability(self.rho, problem) if self.first_order else Conditions()

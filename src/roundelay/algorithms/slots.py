@@ -1,0 +1,49 @@
+"""The holes in the update: what its parts must provide.
+
+`visit` in `update.py` calls these names. The engines fill each with a kernel function of the chosen part:
+`minimise`, `gradient` and `row_slope` come from the problem, `solve` from the x-step, `step_sizes` and
+`disturb` from the perturbation, `at_token` from the regulariser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roundelay.kernels import Vector
+
+
+def minimise(problem: Any, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
+    """out = argmin_x f_i(x) + penalty/2 ‖x‖² − w'x, that is prox_i(w/penalty, penalty)."""
+    raise NotImplementedError
+
+
+def gradient(problem: Any, i: int, x: Vector, out: Vector) -> None:
+    """out = ∇f_i(x)."""
+    raise NotImplementedError
+
+
+def row_slope(problem: Any, i: int, j: int, x: Vector) -> float:
+    """The number that data row j of agent i is multiplied by in ∇f_i(x)."""
+    raise NotImplementedError
+
+
+def solve(
+    problem: Any, xstep: Any, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+) -> None:
+    """New = the x-step from the pull w and the penalty, x being the state before."""
+    raise NotImplementedError
+
+
+def step_sizes(perturbation: Any, rho: float, seed: int, i: int, hop: int, turn: int) -> tuple[float, float, float]:
+    """How strongly z pulls x, the step of the multiplier, and how strongly x holds on to itself."""
+    raise NotImplementedError
+
+
+def disturb(perturbation: Any, seed: int, i: int, hop: int, new: Vector) -> None:
+    """Add what the perturbation adds to the new x."""
+    raise NotImplementedError
+
+
+def at_token(regulariser: Any, scale: float, token: Vector, z: Vector) -> None:
+    """Z = argmin_z scale·r(z) + ½‖z − token‖²: the token itself without a regulariser."""
+    raise NotImplementedError

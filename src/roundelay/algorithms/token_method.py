@@ -1,0 +1,129 @@
+"""What the engines need to know of a token method, and the ADMM family as one such method under four choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from roundelay.algorithms.perturbations import Perturbation
+from roundelay.algorithms.starts import Start
+from roundelay.algorithms.update import ADMMNumbers, unrest, visit
+from roundelay.algorithms.xsteps import XStep
+from roundelay.kernels import Matrix, Part, Vector
+from roundelay.networks.walks import Walk
+from roundelay.problems import NoRegulariser, Regulariser
+
+
+@dataclass(frozen=True, eq=False)
+class Initial:
+    """The states before the first hop; the token starts at 0."""
+
+    x: Matrix
+    y: Matrix
+    share: Matrix
+
+
+class TokenMethod(Protocol):
+    """A method in which tokens walk over the network and the agent that holds one updates.
+
+    To add your own, write a kernel function `visit` (see `update.py` for its arguments) and an object
+    with these members; `parts()` of an algorithm returns it.
+    """
+
+    @property
+    def walk(self) -> Walk:
+        """Where the token goes."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens go round."""
+
+    @property
+    def regulariser(self) -> Regulariser:
+        """What is minimised besides Σ f_i."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The kernel functions that the problem must provide."""
+
+    def update(self) -> Part:
+        """The kernel functions `visit` and `unrest` with all that they call, and their numbers."""
+
+    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
+        """x_i, y_i and c_i before the first hop."""
+
+    def mean_token(self, x: Matrix, y: Matrix) -> Vector | None:
+        """The invariant: what the mean of the tokens must be, given all states. None where there is none."""
+
+    def token_scale(self, agents: int) -> float:
+        """The factor on r in the prox that turns the token into z."""
+
+    def no_contentment(self, content: float, dim: int, agents: int) -> str:
+        """Why the agents' own stopping rule can't work with this tolerance; empty where it can."""
+
+
+@dataclass(frozen=True)
+class TokenADMM:
+    """Incremental ADMM: one update, four choices.
+
+    The update is `visit` in `update.py`. The choices are where the token goes (`walk`), how x is solved
+    (`xstep`), what is perturbed (`perturbation`), and how it starts (`start`). Besides, the token may
+    carry a regulariser, and several tokens may go round at once.
+    """
+
+    rho: float
+    walk: Walk
+    xstep: XStep
+    perturbation: Perturbation
+    start: Start
+    regulariser: Regulariser = NoRegulariser()
+    tokens: int = 1
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rho) and self.rho > 0.0):
+            raise ValueError(f"rho is {self.rho}: the penalty must be a positive, finite number.")
+        if self.tokens < 1:
+            raise ValueError(f"There are {self.tokens} tokens: at least one must go round.")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the x-step needs of the problem."""
+        return self.xstep.needs
+
+    def update(self) -> Part:
+        """The kernel function `visit` with all that it calls, and its numbers."""
+        parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part())
+        functions: list[tuple[str, Callable[..., Any]]] = [
+            ("visit", visit),
+            ("unrest", unrest),
+            *(pair for part in parts for pair in part.functions),
+        ]
+        return Part(tuple(functions), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
+
+    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
+        """x_i and y_i as the start says, c_i = x_i − y_i/ρ."""
+        x, y = self.start.draw(seed, agents, dim, self.rho)
+        return Initial(x, y, x - y / self.rho)
+
+    def mean_token(self, x: Matrix, y: Matrix) -> Vector:
+        """z = (1/N) Σ (x_i − y_i/ρ)."""
+        return np.mean(x - y / self.rho, axis=0)
+
+    def token_scale(self, agents: int) -> float:
+        """z = prox of r/(Nρ), so that Σ f_i + r is minimised."""
+        return 1.0 / (agents * self.rho)
+
+    def no_contentment(self, content: float, dim: int, agents: int) -> str:
+        """With several tokens nobody sees the whole; with noise, or steps that shrink, contentment means nothing."""
+        floor = self.perturbation.content_floor(self.rho, dim, agents)
+        if self.tokens > 1:
+            return f"{self.tokens} tokens go round, and no agent ever sees them together"
+        if math.isinf(floor):
+            return "its steps shrink by themselves, so that every agent is content wherever it stands"
+        if content < floor:
+            return f"its primal noise keeps the agents from ever being content all at once below {floor:.2g}"
+        return ""

@@ -1,0 +1,81 @@
+"""The update: one visit of the token to agent i, for the whole ADMM family."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from roundelay.algorithms.slots import at_token, disturb, gradient, solve, step_sizes
+from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, each, norm, vector
+
+
+class ADMMNumbers(NamedTuple):
+    """ρ, and the numbers of the x-step, the perturbation and the regulariser."""
+
+    rho: float
+    xstep: Any
+    perturbation: Any
+    regulariser: Any
+
+
+def visit(
+    problem: Any,
+    method: ADMMNumbers,
+    seed: int,
+    i: int,
+    hop: int,
+    turn: int,
+    agents: int,
+    token: Vector,
+    x: Matrix,
+    y: Matrix,
+    share: Matrix,
+    watch: bool,
+) -> tuple[float, float]:
+    """Agent i receives the token, updates its x_i and y_i, and adds its share to the token.
+
+        z  = token                                    (its prox, where the token carries a regulariser)
+        x⁺ = argmin f_i(x) + (β+τ)/2 ‖x‖² − (βz + y + τx_i)'x  + ω
+        y⁺ = y + δ(z − x⁺)
+        s⁺ = x⁺ − y⁺/ρ
+        z⁺ = z + M/N (s⁺ − c),   c⁺ = c + N/M (z⁺ − z)
+
+    β, δ, τ come from `step_sizes` (ρ, ρ, 0 for I-ADMM; ργ, ργ, 0 for PI-ADMM1), ω from `disturb`. With
+    τ = 0 the x-step is prox_i(z + y/β, β). `share` holds c_i: agent i's part of Nz as it actually stands.
+    It equals s_i up to rounding, and because the rounding of one visit is repaid at the next, the token
+    never drifts. M is the number of tokens. Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
+    """
+    z, w, new, change = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    rho = method.rho
+    at_token(method.regulariser, 1.0 / (agents * rho), token, z)
+    pull, step, inertia = step_sizes(method.perturbation, rho, seed, i, hop, turn)
+    for d in each(DIM):
+        w[d] = pull * z[d] + (y[i, d] + inertia * x[i, d])
+    solve(problem, method.xstep, seed, i, hop, w, pull + inertia, x[i], new)
+    disturb(method.perturbation, seed, i, hop, new)
+    inverse_rho, fraction, whole = 1.0 / rho, TOKENS / agents, agents / TOKENS
+    for d in each(DIM):
+        multiplier = y[i, d] + step * (z[d] - new[d])
+        change[d] = new[d] - multiplier * inverse_rho - share[i, d]
+        moved = token[d] + fraction * change[d]
+        share[i, d] += whole * (moved - token[d])
+        token[d] = moved
+        x[i, d] = new[d]
+        y[i, d] = multiplier
+    if watch:
+        return distance(new, z), rho * norm(change)
+    return 0.0, 0.0
+
+
+def unrest(problem: Any, method: ADMMNumbers, i: int, agents: int, token: Vector, share: Vector) -> float:
+    """‖∇f_i(z) + ρ(c_i − z)‖: how far agent i is from balance with the token.
+
+    Because Σc_i = N·token, the mean of these vectors over the agents is the gradient of (1/N)Σf_i at z, plus
+    ρ(token − z), which is the regulariser's subgradient there. So where all are at most tol, z is stationary
+    within tol.
+    """
+    z, slope = vector(DIM), vector(DIM)
+    at_token(method.regulariser, 1.0 / (agents * method.rho), token, z)
+    gradient(problem, i, z, slope)
+    for d in each(DIM):
+        slope[d] += method.rho * (share[d] - z[d])
+    return norm(slope)

@@ -1,0 +1,60 @@
+"""The commands put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import roundelay
+from roundelay.cli.bench import bench
+from roundelay.cli.demo import demo
+from roundelay.cli.exits import CommandsThatExplain
+from roundelay.cli.simulate import simulate
+
+app = typer.Typer(
+    name="roundelay",
+    cls=CommandsThatExplain,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"roundelay {roundelay.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def roundelay_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and stop.")
+    ] = False,
+) -> None:
+    """Decentralised optimisation by a token that goes round a ring of agents.
+
+    \b
+    Example:
+      roundelay demo
+      roundelay simulate piadmm1 --rho 10 --figure run.png
+
+    \b
+    Exit codes:
+      0    it went well
+      2    the input can't be used; a sentence on stderr says why
+      3    the method diverged
+      130  it was interrupted
+    """
+
+
+app.command(short_help="Compare four methods on the paper's least squares.")(demo)
+app.command(short_help="Run one algorithm and say what came of it.")(simulate)
+app.command(short_help="Measure the engine against a plain C loop.")(bench)
+
+
+def main() -> None:
+    """The entry point of the console command."""
+    app()

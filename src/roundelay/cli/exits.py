@@ -1,0 +1,31 @@
+"""Exit codes, and errors as sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+BAD_INPUT = 2
+DIVERGED = 3
+INTERRUPTED = 130
+
+
+class CommandsThatExplain(TyperGroup):
+    """Commands whose refusals reach the user as a sentence on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            typer.echo(f"The file{where} can't be used: {error.strerror or error}. Choose another path.", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("It was interrupted before there was anything to show.", err=True)
+            raise typer.Exit(INTERRUPTED) from None

@@ -1,0 +1,21 @@
+"""The parts of an algorithm that can be named on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roundelay.algorithms import Start, UniformStart, ZeroStart
+from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk, Walk
+from roundelay.problems import L1, Box, NonNegative, NoRegulariser, Regulariser
+
+PARTS: dict[Any, dict[str, Any]] = {
+    Walk: {
+        "cycle": Cycle,
+        "metropolis": MetropolisWalk,
+        "uniform": UniformWalk,
+        "closed-uniform": ClosedUniformWalk,
+        "least-visited": LeastVisitedWalk,
+    },
+    Start: {"zero": ZeroStart, "uniform": UniformStart},
+    Regulariser: {"none": NoRegulariser, "l1": L1, "box": Box, "non-negative": NonNegative},
+}

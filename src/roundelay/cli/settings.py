@@ -1,0 +1,86 @@
+"""`--set name=value`: an algorithm's options from words, each read by the type of its field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def configured(kind: type[Any], words: Sequence[str]) -> Any:
+    """The algorithm with these options, each given as name=value; the others keep the paper's defaults."""
+    types, values = field_types(kind), {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise ValueError(
+                f"The setting {word!r} has no value: write name=value, for example --set {_example(kind)}."
+            )
+        if name not in types:
+            raise ValueError(f"{kind.name} has no option {name!r}: its options are {', '.join(types)}.")
+        if name in values:
+            raise ValueError(f"The option {name!r} is set twice: give it once.")
+        values[name] = read_value(f"{name} of {kind.name}", types[name], value.strip())
+    return kind(**values)
+
+
+def field_types(kind: type[Any]) -> dict[str, Any]:
+    """The options of a dataclass, and the type of each."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind) if field.init}
+
+
+def read_value(what: str, wanted: Any, text: str) -> Any:
+    """The text as a value of the wanted type."""
+    if wanted is bool:
+        return _read_bool(what, text)
+    if wanted is int or wanted is float:
+        try:
+            return wanted(text)
+        except ValueError:
+            words = "a whole number" if wanted is int else "a number"
+            raise ValueError(f"{what} can't be {text!r}: give {words}.") from None
+    if get_origin(wanted) is Literal:
+        if text not in get_args(wanted):
+            raise ValueError(f"{what} can't be {text!r}: use {' or '.join(map(str, get_args(wanted)))}.")
+        return text
+    return _read_part(what, wanted, text)
+
+
+def _read_bool(what: str, text: str) -> bool:
+    if text.lower() not in TRUE + FALSE:
+        raise ValueError(f"{what} can't be {text!r}: use true or false.")
+    return text.lower() in TRUE
+
+
+def _read_part(what: str, wanted: Any, text: str) -> Any:
+    """A walk, a start or a regulariser by name, with its own options after colons, as in l1:0.1."""
+    from roundelay.cli.parts import PARTS
+
+    if wanted not in PARTS:
+        raise ValueError(f"{what} can't be set from the command line: use Python for that.")
+    choices = PARTS[wanted]
+    name, *values = text.split(":")
+    if name not in choices:
+        raise ValueError(f"{what} can't be {name!r}: use {', '.join(choices)}.")
+    kind, types = choices[name], field_types(choices[name])
+    if len(values) > len(types):
+        takes = f"takes {':'.join(types)}" if types else "takes no values"
+        raise ValueError(f"{what} can't be {text!r}: {name} {takes} after its name.")
+    try:
+        return kind(
+            *(
+                read_value(f"{field} of {name}", types[field], value)
+                for field, value in zip(types, values, strict=False)
+            )
+        )
+    except TypeError:
+        raise ValueError(f"{what} can't be {text!r}: write {':'.join([name, *types])}, with numbers.") from None
+
+
+def _example(kind: type[Any]) -> str:
+    first = fields(kind)[0]
+    return f"{first.name}={first.default}"

@@ -1,0 +1,250 @@
+"""Put the kernel functions of a run into one module: run as it is, or compiled and kept on disk.
+
+The module's name holds a hash of all the source it contains, of the compiled primitives, the fields of
+the NamedTuples that it is handed, and the compiler's version and flags. So a second process finds the
+compiled code on disk, and after an edit of any of these it never finds the old one.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+import importlib.util
+import inspect
+import linecache
+import math
+import os
+import sys
+import tempfile
+import textwrap
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roundelay.engine import compiled_sums
+from roundelay.kernels import Part, primitives, random
+
+PRIMITIVES = ("each", "vector", "matrix", "dot", "norm", "distance", "solve_positive")
+DRAWS = ("uniform", "normals")
+COMPILED = (
+    ("dot", compiled_sums.dot),
+    ("norm", compiled_sums.norm),
+    ("distance", compiled_sums.distance),
+    ("solve_positive", compiled_sums.solve_positive),
+    ("uniform", random.compiled_uniform),
+    ("normals", random.compiled_normals),
+    ("block_of_uniforms", random.block_of_uniforms),
+    ("philox", random.philox),
+)
+MODULES = {"math": math, "np": np}
+
+
+class CannotCompileError(ValueError):
+    """The compiled engine can't run this, for the reason that the message gives."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a module contains: functions by slot, literals, and the shapes of what it is handed."""
+
+    functions: tuple[tuple[str, str], ...]
+    literals: tuple[tuple[str, int | float], ...]
+    handed: tuple[str, ...]
+
+    @property
+    def body(self) -> str:
+        """The functions' text, with the literals before them."""
+        constants = "\n".join(f"{name} = {value!r}" for name, value in self.literals)
+        shapes = "\n".join(f"# handed: {shape}" for shape in self.handed)
+        return "\n\n\n".join((shapes, constants, *(text for _, text in self.functions)))
+
+
+def recipe(
+    parts: Iterable[Part],
+    handed: Iterable[Any],
+    extra: tuple[tuple[str, Callable[..., Any]], ...],
+    literals: tuple[tuple[str, int], ...],
+    compiled: bool,
+) -> Recipe:
+    """Collect the source of every function that is needed, with the constants and helpers that it refers to."""
+    parts = tuple(parts)
+    wanted: dict[str, Callable[..., Any]] = dict(extra)
+    for part in parts:
+        for slot, function in part.functions:
+            if slot in wanted and wanted[slot] is not function:
+                raise ValueError(f"Two parts both provide the kernel function {slot!r}: give one of them another name.")
+            wanted[slot] = function
+    if compiled:
+        wanted.update(COMPILED)
+    given = {"DIM", "TOKENS", *PRIMITIVES, *MODULES, *(name for name, _ in literals)}
+    given |= {"full_product", "eight_lanes"} if compiled else set(DRAWS)
+    given |= {name for part in parts for name, _ in part.literals}
+    constants: dict[str, int | float] = dict(literals)
+    for part in parts:
+        constants.update(part.literals)
+    texts: dict[str, str] = {}
+    queue = list(wanted.items())
+    while queue:
+        slot, function = queue.pop()
+        if slot in texts:
+            continue
+        tree = _definition(function, slot)
+        texts[slot] = ast.unparse(tree)
+        for name in _free_names(tree):
+            if name in given or name in wanted or name in constants or hasattr(builtins, name):
+                continue
+            value = function.__globals__.get(name, _MISSING)
+            if isinstance(value, (bool, int, float)):
+                constants[name] = value
+            elif inspect.isfunction(value):
+                wanted[name] = value
+                queue.append((name, value))
+            else:
+                raise CannotCompileError(
+                    f"The kernel function {function.__qualname__} uses the name {name!r}, which is neither a number, a function, "
+                    "a primitive of roundelay.kernels nor a module that kernels may use (math, np): pass it in as an argument."
+                )
+    return Recipe(tuple(sorted(texts.items())), tuple(sorted(constants.items())), tuple(sorted(_shapes(handed))))
+
+
+@cache
+def python_module(recipe: Recipe, dim: int) -> types.ModuleType:
+    """The module as plain Python."""
+    text = f"from __future__ import annotations\nimport math\nimport numpy as np\n\n{recipe.body}\n"
+    name = f"roundelay_python_{_digest(text)}"
+    module = types.ModuleType(name)
+    for primitive in PRIMITIVES:
+        setattr(module, primitive, getattr(primitives, primitive))
+    for draw in DRAWS:
+        setattr(module, draw, getattr(random, draw))
+    path = f"<{name}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    exec(compile(text, path, "exec"), module.__dict__)
+    return module
+
+
+@cache
+def compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
+    """The module with every function compiled, from disk where it has been compiled before."""
+    import numba  # late: it takes most of a second, which the Python engine need not wait for
+
+    from roundelay.engine import compiled
+
+    provided = Path(compiled.__file__).read_text(encoding="utf-8")
+    vector, matrix = compiled.scratch(dim)  # type: ignore[no-untyped-call]
+    body = recipe.body.replace("\ndef ", "\n@njit(**INNER)\ndef ").replace(
+        "@njit(**INNER)\ndef travel", "@njit(**OUTER)\ndef travel"
+    )
+    text = (
+        f"# Put together by roundelay from its own source; edits are lost.\n# {_digest(provided)}\n# numba {numba.__version__}\n"
+        "from __future__ import annotations\nimport math\nimport numpy as np\nfrom numba import njit\n"
+        "from roundelay.engine.compiled import INNER, OUTER, each, full_product, stack_vector as eight_lanes\n"
+        f"from roundelay.engine.compiled import {vector} as vector, {matrix} as matrix\n\n{body}\n"
+    )
+    name = f"roundelay_{_digest(text)}"
+    folder = cache_folder()
+    path = folder / f"{name}.py"
+    if not path.exists():
+        # Written beside and moved into place, so that another process never reads half a file.
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".tmp", delete=False, encoding="utf-8") as file:
+            file.write(text)
+        os.replace(file.name, path)
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # numba looks a function's module up by name
+    specification.loader.exec_module(module)
+    return module
+
+
+@cache
+def cache_folder() -> Path:
+    """Where compiled modules are kept: ROUNDELAY_CACHE, or the user's cache folder, or a temporary one."""
+    chosen = os.environ.get("ROUNDELAY_CACHE")
+    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "roundelay"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=base):
+            return base
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="roundelay-"))
+
+
+_MISSING = object()
+
+
+def _definition(function: Callable[..., Any], slot: str) -> ast.FunctionDef:
+    """The function's definition under the name of its slot, without docstring, decorators and annotations."""
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+        tree = ast.parse(source).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        raise CannotCompileError(
+            f"The source of the kernel function {function.__qualname__} can't be read: define it in a file."
+        ) from None
+    if not isinstance(tree, ast.FunctionDef) or not _same_code(function):
+        raise CannotCompileError(
+            f"The file of the kernel function {function.__qualname__} has changed since it was imported: start Python anew."
+        )
+    tree.name = slot
+    tree.decorator_list = []
+    tree.returns = None
+    for argument in (*tree.args.args, *tree.args.posonlyargs, *tree.args.kwonlyargs):
+        argument.annotation = None
+    if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
+        tree.body = tree.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _same_code(function: Callable[..., Any]) -> bool:
+    """Whether the file still holds the function that is in memory."""
+    wanted = function.__code__
+    text = "".join(linecache.getlines(wanted.co_filename))
+    return any(
+        code.co_qualname == wanted.co_qualname
+        and code.co_code == wanted.co_code
+        and code.co_consts == wanted.co_consts
+        and code.co_names == wanted.co_names
+        for code in _codes_of(text, wanted.co_filename)
+    )
+
+
+@cache
+def _codes_of(text: str, filename: str) -> tuple[types.CodeType, ...]:
+    """The code of every function in a file."""
+    found, queue = [], [compile(text, filename, "exec", dont_inherit=True)]
+    while queue:
+        inner = [constant for constant in queue.pop().co_consts if isinstance(constant, types.CodeType)]
+        found += inner
+        queue += inner
+    return tuple(found)
+
+
+def _free_names(tree: ast.FunctionDef) -> set[str]:
+    """The names that a function reads and does not define."""
+    loads: set[str] = set()
+    stores = {argument.arg for argument in tree.args.args}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (loads if isinstance(node.ctx, ast.Load) else stores).add(node.id)
+    return loads - stores
+
+
+def _shapes(handed: Iterable[Any]) -> set[str]:
+    """The names of the fields of every NamedTuple among the arguments, nested ones too."""
+    shapes = set()
+    for value in handed:
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            shapes.add(f"{type(value).__qualname__}({', '.join(value._fields)})")
+            shapes |= _shapes(value)
+    return shapes
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -1,0 +1,99 @@
+"""What is refused before a run starts, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.algorithms.token_method import TokenMethod
+from roundelay.engine.monitors import Monitor
+from roundelay.kernels.random import SEEDS
+from roundelay.networks import Network
+from roundelay.problems import Problem
+
+# History rows where the user does not choose.
+ROWS = 1000
+
+NEEDS = {
+    "minimise": "a proximal step",
+    "gradient": "gradients",
+    "row_slope": "gradients of single data rows",
+}
+
+
+def name_of(algorithm: Any) -> str:
+    """The algorithm's name in the papers."""
+    return str(getattr(algorithm, "name", type(algorithm).__name__))
+
+
+def check_run(algorithm: Any, problem: Problem, network: Network, hops: int, seed: int, reader: int) -> TokenMethod:
+    """The parts of an algorithm that fits the problem and the network."""
+    if not hasattr(algorithm, "parts"):
+        raise ValueError(f"{algorithm!r} is not an algorithm: use an object such as roundelay.IADMM(rho=10.0).")
+    method: TokenMethod = algorithm.parts()
+    if problem.agents != network.agents:
+        raise ValueError(
+            f"The problem has {problem.agents} agents but the network has {network.agents}: make them agree."
+        )
+    if hops < 0:
+        raise ValueError(f"hops is {hops}: use a number that is not negative.")
+    if not 0 <= seed < SEEDS:
+        raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
+    if not 0 <= reader < problem.agents:
+        raise ValueError(f"reader is {reader}: the agents are numbered from 0 to {problem.agents - 1}.")
+    offered = {slot for slot, _ in problem.kernel().functions}
+    for need in method.needs:
+        if need not in offered:
+            raise ValueError(
+                f"{name_of(algorithm)} needs {NEEDS.get(need, repr(need))}, which a {type(problem).__name__} does not offer: "
+                "choose another algorithm, or a problem that has it."
+            )
+    return method
+
+
+def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) -> None:
+    """Every monitor must mean something for the method."""
+    for monitor in monitors:
+        refusal = monitor.refusal(method)
+        if refusal:
+            raise ValueError(f"{type(monitor).__name__} can't watch {name}: {refusal}. Leave it out.")
+
+
+def check_stopping(
+    tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str
+) -> None:
+    """A stopping rule must be one that can be met."""
+    for what, value in (("tolerance", tolerance), ("content", content)):
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise ValueError(f"{what} is {value}: use a positive, finite number.")
+    if content is None:
+        return
+    reason = method.no_contentment(content, problem.dim, problem.agents)
+    if reason:
+        raise ValueError(
+            f"The agents' own stopping rule can't end {name} with content={content:g}: {reason}. "
+            "Leave `content` out and stop at `hops` or at a `tolerance`, or choose a larger value."
+        )
+
+
+def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
+    """The hops at which the history has a row; the last hop always has one."""
+    if record is None:
+        record = max(1, hops // ROWS)
+    if isinstance(record, (int, np.integer)):
+        if record < 1:
+            raise ValueError(
+                f"record is {record}: give the number of hops from row to row, at least 1, or a list of hops."
+            )
+        marks = np.arange(0, hops + 1, int(record), dtype=np.int64)
+    else:
+        marks = np.unique(np.asarray(record, np.int64))
+        if len(marks) and (marks[0] < 0 or marks[-1] > hops):
+            raise ValueError(
+                f"record asks for the hops {marks[0]} to {marks[-1]}, but the run has the hops 0 to {hops}."
+            )
+    return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))

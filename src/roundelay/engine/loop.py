@@ -1,0 +1,340 @@
+"""The hop loop, as a kernel function: both engines run this text.
+
+Everything the loop reads and changes stands in the NamedTuples below, so that between two calls the
+arrays are the whole truth: a run can be stopped, looked at and continued after any hop.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, dot, each, vector
+
+Integers = NDArray[np.int64]
+
+# What a call of `travel` reports.
+RUNNING, TOLERANCE_MET, ALL_CONTENT, DIVERGED = range(4)
+
+# The places of the clock.
+HOP, UNITS, MARK, SINCE_SUM = range(4)
+
+
+class Agents(NamedTuple):
+    """The agents' private states: x_i, y_i, the share c_i, and how often each has been visited."""
+
+    x: Matrix
+    y: Matrix
+    share: Matrix
+    visits: Integers
+
+
+class Trail(NamedTuple):
+    """The tokens, and the place where each of them is."""
+
+    tokens: Matrix
+    places: Integers
+
+
+class Gauge(NamedTuple):
+    """How far the agents are from the optimum, kept up in O(p) a hop.
+
+    `totals` holds Σ‖x_i − x*‖/‖x_i⁰ − x*‖, Σ‖x_i − x*‖ and Σ‖x_i − r‖²; `first` holds Σ(x_i − r). The reference
+    r is the token at the last resummation, so that no digits cancel. All sums are formed anew once a lap,
+    because sums that are only kept up drift.
+    """
+
+    optimum: Vector
+    weights: Vector
+    distances: Vector
+    totals: Vector
+    reference: Vector
+    first: Vector
+
+
+class Log(NamedTuple):
+    """The history: one row at each hop of `marks`."""
+
+    marks: Integers
+    units: Integers
+    accuracy: Vector
+    error: Vector
+    consensus: Vector
+    tokens: Matrix
+
+
+class Post(NamedTuple):
+    """The transcript: who sent which token to whom, a row a hop; empty where it is not wanted."""
+
+    sender: Integers
+    receiver: Integers
+    tokens: Matrix
+
+
+class Reader(NamedTuple):
+    """The last tokens that one agent received, in a ring of rows; `seen` holds how many in all."""
+
+    agent: int
+    tokens: Matrix
+    seen: Integers
+
+
+class Rule(NamedTuple):
+    """When to stop: an error, the agents' contentment (negative where not asked for), and what counts as divergence.
+
+    An agent's stamp is the number of the count in which it was last content; `tally` holds the number of
+    the present count and how many distinct agents it has.
+    """
+
+    error: float
+    content: float
+    limit: float
+    stamps: Integers
+    tally: Integers
+
+
+def advance(walk: Any, seed: int, hop: int, place: int, visits: Integers) -> int:
+    """Slot of the walk: the place after this one."""
+    raise NotImplementedError
+
+
+def agent_at(walk: Any, place: int) -> int:
+    """Slot of the walk: the agent at a place."""
+    raise NotImplementedError
+
+
+def works(walk: Any, place: int) -> bool:
+    """Slot of the walk: whether the agent updates at this place."""
+    raise NotImplementedError
+
+
+def move_cost(walk: Any, place: int, following: int) -> int:
+    """Slot of the walk: what a move costs in units."""
+    raise NotImplementedError
+
+
+def visit(
+    problem: Any,
+    method: Any,
+    seed: int,
+    i: int,
+    hop: int,
+    turn: int,
+    agents: int,
+    token: Vector,
+    x: Matrix,
+    y: Matrix,
+    share: Matrix,
+    watch: bool,
+) -> tuple[float, float]:
+    """Slot of the method: the update."""
+    raise NotImplementedError
+
+
+def sum_distances(agents: Agents, gauge: Gauge) -> tuple[float, float]:
+    """Σ‖x_i − x*‖/‖x_i⁰ − x*‖ and Σ‖x_i − x*‖."""
+    accuracy = 0.0
+    error = 0.0
+    for i in range(agents.x.shape[0]):
+        far = distance(agents.x[i], gauge.optimum)
+        gauge.distances[i] = far
+        accuracy += far * gauge.weights[i]
+        error += far
+    return accuracy, error
+
+
+def sum_spread(agents: Agents, reference: Vector, first: Vector) -> float:
+    """Σ‖x_i − r‖², and Σ(x_i − r) in `first`."""
+    second = 0.0
+    for d in each(DIM):
+        first[d] = 0.0
+    for i in range(agents.x.shape[0]):
+        spread = distance(agents.x[i], reference)
+        second += spread * spread
+        for d in each(DIM):
+            first[d] += agents.x[i, d] - reference[d]
+    return second
+
+
+def write_row(
+    log: Log,
+    row: int,
+    units: int,
+    agents: int,
+    accuracy: float,
+    error: float,
+    second: float,
+    first: Vector,
+    shift: Vector,
+    token: Vector,
+) -> None:
+    """One row of the history, from the sums; `shift` is the token less the reference."""
+    square = (second - 2.0 * dot(shift, first)) / agents + dot(shift, shift)
+    log.units[row] = units
+    log.accuracy[row] = accuracy / agents
+    log.error[row] = error / agents
+    log.consensus[row] = math.sqrt(max(square, 0.0))
+    for d in each(DIM):
+        log.tokens[row, d] = token[d]
+
+
+def mean_of_tokens(trail: Trail, out: Vector) -> None:
+    """The mean of the tokens."""
+    for d in each(DIM):
+        out[d] = 0.0
+    for m in range(TOKENS):
+        for d in each(DIM):
+            out[d] += trail.tokens[m, d] / TOKENS
+
+
+def unrest(problem: Any, method: Any, i: int, agents: int, token: Vector, share: Vector) -> float:
+    """Slot of the method: how far agent i is from balance with the token as it stands."""
+    raise NotImplementedError
+
+
+def all_content(rule: Rule, i: int, agents: int, content: bool) -> bool:
+    """Count agent i as content, or start counting anew; whether all agents are."""
+    if not content:
+        rule.tally[0] += 1
+        rule.tally[1] = 0
+    elif rule.stamps[i] != rule.tally[0]:
+        rule.stamps[i] = rule.tally[0]
+        rule.tally[1] += 1
+    return rule.tally[1] == agents
+
+
+def travel(
+    problem: Any,
+    method: Any,
+    walk: Any,
+    seed: int,
+    agents: Agents,
+    trail: Trail,
+    clock: Integers,
+    gauge: Gauge,
+    log: Log,
+    post: Post,
+    reader: Reader,
+    rule: Rule,
+    until: int,
+) -> int:
+    """Go on to hop `until`, or until there is a reason to stop; returns that reason."""
+    number = agents.x.shape[0]
+    token, mean, before, change, shift = vector(DIM), vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    reference, first = vector(DIM), vector(DIM)
+    for d in each(DIM):
+        token[d] = trail.tokens[0, d]
+        reference[d] = gauge.reference[d]
+        first[d] = gauge.first[d]
+    accuracy, error, second = gauge.totals[0], gauge.totals[1], gauge.totals[2]
+    posting = post.sender.shape[0] > 0
+    watching = rule.content >= 0.0
+    hop, units, mark, since = clock[HOP], clock[UNITS], clock[MARK], clock[SINCE_SUM]
+    next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
+    status = RUNNING
+    while True:
+        if since >= number or hop == next_mark:
+            for d in each(DIM):
+                mean[d] = token[d]
+            if TOKENS > 1:
+                mean_of_tokens(trail, mean)
+            if since >= number:
+                since = 0
+                accuracy, error = sum_distances(agents, gauge)
+                for d in each(DIM):
+                    reference[d] = mean[d]
+                second = sum_spread(agents, reference, first)
+            if hop == next_mark:
+                for d in each(DIM):
+                    shift[d] = mean[d] - reference[d]
+                write_row(log, mark, units, number, accuracy, error, second, first, shift, mean)
+                mark += 1
+                next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
+        if hop >= until or status != RUNNING:
+            break
+
+        # The token moves on to its next place.
+        m = hop % TOKENS
+        place = trail.places[m]
+        if hop < TOKENS:
+            units += 1  # the first visit is in place; what it sends is paid for all the same
+        else:
+            following = advance(walk, seed, hop, place, agents.visits)
+            units += move_cost(walk, place, following)
+            place = following
+            trail.places[m] = place
+            if posting:
+                post.receiver[hop - TOKENS] = agent_at(walk, place)
+        i = agent_at(walk, place)
+        if TOKENS > 1:
+            for d in each(DIM):
+                token[d] = trail.tokens[m, d]
+
+        # The agent there updates, unless it only relays.
+        if works(walk, place):
+            if i == reader.agent:
+                for d in each(DIM):
+                    reader.tokens[reader.seen[0] % reader.tokens.shape[0], d] = token[d]
+                reader.seen[0] += 1
+            for d in each(DIM):
+                before[d] = agents.x[i, d]
+            primal, dual = visit(
+                problem,
+                method,
+                seed,
+                i,
+                hop,
+                agents.visits[i],
+                number,
+                token,
+                agents.x,
+                agents.y,
+                agents.share,
+                watching,
+            )
+            agents.visits[i] += 1
+            if TOKENS > 1:
+                for d in each(DIM):
+                    trail.tokens[m, d] = token[d]
+
+            # Keep the sums up.
+            far = distance(agents.x[i], gauge.optimum)
+            nearer = far - gauge.distances[i]
+            gauge.distances[i] = far
+            accuracy += nearer * gauge.weights[i]
+            error += nearer
+            for d in each(DIM):
+                change[d] = agents.x[i, d] - before[d]
+                before[d] += agents.x[i, d] - 2.0 * reference[d]
+                first[d] += change[d]
+            second += dot(change, before)  # ‖x⁺ − r‖² − ‖x − r‖² = (x⁺ − x)'(x⁺ + x − 2r)
+
+            if not far < rule.limit:
+                status = DIVERGED
+            elif watching:
+                # The cheap conditions first: they spare the gradient until the end is near.
+                content = primal <= rule.content and dual <= rule.content
+                content = content and unrest(problem, method, i, number, token, agents.share[i]) <= rule.content
+                if all_content(rule, i, number, content):
+                    status = ALL_CONTENT
+            elif error <= rule.error * number:
+                accuracy, error = sum_distances(agents, gauge)  # sums that are kept up drift: make sure
+                if error <= rule.error * number:
+                    status = TOLERANCE_MET
+        if posting:
+            post.sender[hop] = i
+            for d in each(DIM):
+                post.tokens[hop, d] = token[d]
+        hop += 1
+        since += 1
+    for d in each(DIM):
+        if TOKENS == 1:
+            trail.tokens[0, d] = token[d]
+        gauge.reference[d] = reference[d]
+        gauge.first[d] = first[d]
+    gauge.totals[0], gauge.totals[1], gauge.totals[2] = accuracy, error, second
+    clock[HOP], clock[UNITS], clock[MARK], clock[SINCE_SUM] = hop, units, mark, since
+    return status

@@ -1,0 +1,127 @@
+"""The arrays of one run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.algorithms.token_method import TokenMethod
+from roundelay.engine import loop
+from roundelay.engine.monitors import Snapshot
+from roundelay.engine.readout import WINDOW
+from roundelay.kernels import Matrix, Vector
+from roundelay.networks import Network
+from roundelay.problems import Problem
+
+# A state this many times farther away than anything at the start counts as diverged.
+DIVERGENCE = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the loop is handed, besides the numbers of the parts and the seed; it changes the arrays in place."""
+
+    method: TokenMethod
+    agents: loop.Agents
+    trail: loop.Trail
+    clock: NDArray[np.int64]
+    gauge: loop.Gauge
+    log: loop.Log
+    post: loop.Post
+    reader: loop.Reader
+    rule: loop.Rule
+
+    def handed(self) -> tuple[Any, ...]:
+        """In the order of the loop's arguments."""
+        return self.agents, self.trail, self.clock, self.gauge, self.log, self.post, self.reader, self.rule
+
+    @property
+    def hop(self) -> int:
+        """How many hops have been made."""
+        return int(self.clock[loop.HOP])
+
+    @property
+    def rows(self) -> int:
+        """How many rows the history has."""
+        return int(self.clock[loop.MARK])
+
+    @property
+    def mean_token(self) -> Vector:
+        """The token; the mean where there are several."""
+        tokens = self.trail.tokens
+        return tokens[0].copy() if len(tokens) == 1 else tokens.mean(axis=0)
+
+    @property
+    def received(self) -> Matrix:
+        """The last tokens that the reader received, the oldest first."""
+        count, size = int(self.reader.seen[0]), len(self.reader.tokens)
+        if count <= size:
+            return self.reader.tokens[:count].copy()
+        return np.roll(self.reader.tokens, -(count % size), axis=0)
+
+    def snapshot(self) -> Snapshot:
+        """The state as the monitors see it."""
+        token = self.mean_token
+        z = self.method.regulariser.prox(token, self.method.token_scale(len(self.agents.x)))
+        return Snapshot(self.agents.x, self.agents.y, token, z)
+
+    def write_last_row(self) -> None:
+        """The row of the hop at which the run ended, where that was not among the marks."""
+        row, x, token = self.rows, self.agents.x, self.mean_token
+        distances = np.linalg.norm(x - self.gauge.optimum, axis=1)
+        self.log.units[row] = self.clock[loop.UNITS]
+        self.log.accuracy[row] = (distances * self.gauge.weights).mean()
+        self.log.error[row] = distances.mean()
+        self.log.consensus[row] = math.sqrt(((x - token) ** 2).sum(axis=1).mean())
+        self.log.tokens[row] = token
+        self.clock[loop.MARK] += 1
+
+
+def new_state(
+    method: TokenMethod,
+    problem: Problem,
+    network: Network,
+    seed: int,
+    optimum: Vector,
+    marks: NDArray[np.int64],
+    messages: int,
+    tolerance: float | None,
+    content: float | None,
+    reader: int,
+) -> State:
+    """The state before the first hop, with room for a history at `marks` and a transcript of `messages`."""
+    agents, dim, tokens = problem.agents, problem.dim, method.tokens
+    initial = method.start_states(seed, agents, dim)
+    first = np.linalg.norm(initial.x - optimum, axis=1)
+    scale = float(np.linalg.norm(optimum)) or 1.0
+    rows = len(marks) + 1
+    return State(
+        method,
+        loop.Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
+        loop.Trail(np.zeros((tokens, dim)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
+        np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
+        loop.Gauge(
+            optimum,
+            1.0 / np.where(first > 0.0, first, 1.0),
+            np.zeros(agents),
+            np.zeros(3),
+            np.zeros(dim),
+            np.zeros(dim),
+        ),
+        loop.Log(
+            marks, np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, dim))
+        ),
+        loop.Post(np.zeros(messages, np.int64), np.zeros(messages, np.int64), np.zeros((messages, dim))),
+        loop.Reader(reader, np.zeros((WINDOW, dim)), np.zeros(1, np.int64)),
+        loop.Rule(
+            -1.0 if tolerance is None else float(tolerance * scale),
+            -1.0 if content is None else float(content),
+            DIVERGENCE * max(float(first.max()), scale),
+            np.full(agents, -1, np.int64),
+            np.zeros(2, np.int64),
+        ),
+    )

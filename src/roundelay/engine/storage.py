@@ -1,0 +1,107 @@
+"""A run in one file: arrays and a description in JSON, packed by NumPy. The problem's data are not in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roundelay.engine.run import Record, Run
+from roundelay.engine.transcript import Transcript
+
+FORMAT = 1
+
+PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "hops", "units", "tour", "reader")
+ARRAYS = ("tokens", "estimate", "x", "y", "optimum", "visits", "received")
+RECORD = ("hop", "units", "accuracy", "error", "consensus", "tokens")
+TRANSCRIPT = ("hop", "sender", "receiver", "tokens")
+
+
+def save_run(run: Run, path: Path) -> Path:
+    """Write the run beside the target and move it into place, so that a crash leaves no half a file."""
+    about = {
+        "format": FORMAT,
+        "algorithm": _describe(run.algorithm),
+        "regulariser": _describe(run.regulariser),
+        **{name: getattr(run, name) for name in PLAIN},
+    }
+    arrays = {name: getattr(run, name) for name in ARRAYS}
+    arrays |= {f"record_{name}": getattr(run.record, name) for name in RECORD}
+    arrays |= {f"monitor_{name}": values for name, values in run.record.monitors.items()}
+    arrays["record_objective_gap"] = run.history["objective_gap"].to_numpy()
+    if run.transcript is not None:
+        arrays |= {f"transcript_{name}": getattr(run.transcript, name) for name in TRANSCRIPT}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a run that `run.save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            content = dict(file)
+        about = json.loads(str(content.pop("about")))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ValueError(f"There is no file {path}: give the path of a saved run.") from None
+        raise ValueError(f"{path} is not a saved run, or it is damaged ({error}): save the run again.") from None
+    if about.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has the format {about.get('format')}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
+        )
+    record = Record(
+        **{name: content[f"record_{name}"] for name in RECORD},
+        monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},
+        objective_gap=content["record_objective_gap"],
+    )
+    transcript = None
+    if "transcript_hop" in content:
+        transcript = Transcript(**{name: content[f"transcript_{name}"] for name in TRANSCRIPT})
+    return Run(
+        algorithm=_restore(about["algorithm"]),
+        regulariser=_restore(about["regulariser"]),
+        record=record,
+        transcript=transcript,
+        **{name: about[name] for name in PLAIN},
+        **{name: content[name] for name in ARRAYS},
+    )
+
+
+def _describe(thing: Any) -> Any:
+    """A dataclass as its place and its fields; plain values as they are."""
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        fields = {
+            field.name: _describe(getattr(thing, field.name)) for field in dataclasses.fields(thing) if field.init
+        }
+        return {"module": type(thing).__module__, "class": type(thing).__qualname__, "fields": fields}
+    if isinstance(thing, (tuple, list)):
+        return [_describe(part) for part in thing]
+    return thing if thing is None or isinstance(thing, (bool, int, float, str)) else repr(thing)
+
+
+def _restore(described: Any) -> Any:
+    """The object again, where it is roundelay's own; otherwise its description, since a file must not run code."""
+    if isinstance(described, list):
+        return tuple(_restore(part) for part in described)
+    if not isinstance(described, dict) or not described["module"].startswith("roundelay."):
+        return described
+    module = importlib.import_module(described["module"])
+    maker = getattr(module, described["class"], None)
+    if not (isinstance(maker, type) and dataclasses.is_dataclass(maker)):
+        return described
+    return maker(**{name: _restore(value) for name, value in described["fields"].items()})

@@ -1,0 +1,51 @@
+"""The bottom layer: how a piece of mathematics is written so that both engines can run it.
+
+A *kernel function* is a plain function over NumPy arrays that loops with `each(DIM)` over the
+coordinates of a vector. The engines put the source text of the functions that a run needs into one
+module. The compiled engine reads `each(DIM)` as `range(DIM)` and compiles; the Python engine reads it
+as one pass over the whole vector, `slice(None)`, and so runs the same text at NumPy's speed. Operations
+on single coordinates are the same IEEE operations either way, so the engines agree.
+
+Two rules follow for the body of such a loop. It may not sum (use `dot`, `norm` or `distance`), and it may
+not read an element after having written it: under the Python engine a name bound to `x[d]` is a view.
+"""
+
+from roundelay.kernels.part import Numbers, Part
+from roundelay.kernels.primitives import (
+    DIM,
+    TOKENS,
+    Matrix,
+    Vector,
+    distance,
+    dot,
+    each,
+    matrix,
+    norm,
+    solve_positive,
+    vector,
+)
+from roundelay.kernels.random import BATCH, PLACE, PRIMAL, START, STEP, WALK, normals, uniform
+
+__all__ = [
+    "BATCH",
+    "DIM",
+    "PLACE",
+    "PRIMAL",
+    "START",
+    "STEP",
+    "TOKENS",
+    "WALK",
+    "Matrix",
+    "Numbers",
+    "Part",
+    "Vector",
+    "distance",
+    "dot",
+    "each",
+    "matrix",
+    "norm",
+    "normals",
+    "solve_positive",
+    "uniform",
+    "vector",
+]

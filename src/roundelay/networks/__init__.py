@@ -1,0 +1,34 @@
+"""Graphs of agents, and the ways a token goes round them."""
+
+from roundelay.networks.constructors import (
+    barbell,
+    complete,
+    from_networkx,
+    grid,
+    path,
+    random_network,
+    ring,
+    star,
+)
+from roundelay.networks.covering import CoveringWalk, covering_walk
+from roundelay.networks.graph import Network
+from roundelay.networks.hamiltonian import CycleSearch, find_cycle
+from roundelay.networks.tours import Tour, make_tour
+
+__all__ = [
+    "CoveringWalk",
+    "CycleSearch",
+    "Network",
+    "Tour",
+    "barbell",
+    "complete",
+    "covering_walk",
+    "find_cycle",
+    "from_networkx",
+    "grid",
+    "make_tour",
+    "path",
+    "random_network",
+    "ring",
+    "star",
+]

@@ -1,0 +1,245 @@
+"""Least squares: the paper's "ridge regression"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roundelay.kernels import DIM, Matrix, Part, Vector, dot, each
+from roundelay.problems.problem import check_agent, check_penalty
+from roundelay.problems.rows import Rows, Weights, check_ridge, read_rows, read_weights
+
+# Literals that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0;
+# and whether that rank is p.
+RANK: int = 0
+FULL: int = 0
+
+
+class Quadratics(NamedTuple):
+    """f_i(x) = ½ x'(V_i' Λ_i V_i + ridge·I)x − a_i'V_i x + constant, the rows of V_i orthonormal; and the data."""
+
+    vectors: Matrix
+    curvatures: Vector
+    along: Vector
+    starts: NDArray[np.int64]
+    ridge: float
+    rows: Matrix
+    targets: Vector
+    row_starts: NDArray[np.int64]
+    row_scale: Vector
+
+
+def minimise(problem: Quadratics, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
+    """argmin f_i(x) + penalty/2 ‖x‖² − w'x = (H_i + penalty·I)⁻¹(V_i'a_i + w).
+
+    From the thin eigendecomposition of H_i, so that a penalty that changes at every hop costs nothing.
+    """
+    shift = penalty + problem.ridge
+    for d in each(DIM):
+        out[d] = 0.0 if FULL else w[d]
+    begin = i * RANK if RANK else problem.starts[i]
+    end = i * RANK + RANK if RANK else problem.starts[i + 1]
+    for j in range(begin, end):
+        pull = dot(problem.vectors[j], w)
+        curvature = problem.curvatures[j]
+        # Full rank: V'(Λ + shift)⁻¹(a + Vw). Otherwise what of w lies outside the span of V is divided by the
+        # shift; a is not, or its rounding would be too. The reciprocal does not wait for the token, so the
+        # processor has it ready.
+        reciprocal = 1.0 / (curvature + shift)
+        known = problem.along[j]
+        coefficient = (known + pull if FULL else known * shift - pull * curvature) * reciprocal
+        for d in each(DIM):
+            out[d] += coefficient * problem.vectors[j, d]
+    if not FULL:
+        inverse = 1.0 / shift
+        for d in each(DIM):
+            out[d] *= inverse
+
+
+def gradient(problem: Quadratics, i: int, x: Vector, out: Vector) -> None:
+    """∇f_i(x) = V_i'(Λ_i V_i x − a_i) + ridge·x."""
+    for d in each(DIM):
+        out[d] = problem.ridge * x[d]
+    begin = i * RANK if RANK else problem.starts[i]
+    end = i * RANK + RANK if RANK else problem.starts[i + 1]
+    for j in range(begin, end):
+        slope = problem.curvatures[j] * dot(problem.vectors[j], x) - problem.along[j]
+        for d in each(DIM):
+            out[d] += slope * problem.vectors[j, d]
+
+
+def row_slope(problem: Quadratics, i: int, j: int, x: Vector) -> float:
+    """The number that row j is multiplied by in ∇f_i(x)."""
+    return problem.row_scale[i] * (dot(problem.rows[j], x) - problem.targets[j])
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """f_i(x) = (scale) ‖O_i x − t_i‖² + ridge/2 ‖x‖², with one block of rows O_i, t_i an agent.
+
+    `features` is one array (rows, features) for each agent and `targets` one array (rows,), of any row
+    counts. `scale` is "half_sum" for ½‖O_i x − t_i‖², whose sum over the agents is the pooled fit, or
+    "mean" for (1/b_i)‖O_i x − t_i‖², as the paper prints it. `ridge` ≥ 0 counts once for every agent.
+    `weights` multiplies the agents' data terms: "equal" (the paper), "rows" (in proportion to b_i, which
+    makes the mean a pooled fit too), or one number an agent.
+    """
+
+    features: Sequence[ArrayLike] | ArrayLike
+    targets: Sequence[ArrayLike] | ArrayLike
+    scale: Literal["half_sum", "mean"] = "half_sum"
+    ridge: float = 0.0
+    weights: Weights = "equal"
+
+    def __post_init__(self) -> None:
+        if self.scale not in ("half_sum", "mean"):
+            raise ValueError(f'scale is {self.scale!r}: use "half_sum" for ½‖Ox − t‖² or "mean" for (1/b)‖Ox − t‖².')
+        check_ridge(self.ridge)
+        _ = self.factors  # reads and checks the data now, so that bad input is refused here
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The data, checked, end to end."""
+        return read_rows(self.features, self.targets)
+
+    @cached_property
+    def factors(self) -> Vector:
+        """a_i such that f_i = a_i/2 ‖O_i x − t_i‖² + ridge/2 ‖x‖²."""
+        weights = read_weights(self.weights, self.rows, rows_are_summed=self.scale == "half_sum")
+        return weights if self.scale == "half_sum" else 2.0 * weights / self.rows.counts
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return self.rows.agents
+
+    @property
+    def dim(self) -> int:
+        """p, the number of unknowns."""
+        return self.rows.dim
+
+    @cached_property
+    def quadratics(self) -> Quadratics:
+        """Every f_i by the thin eigendecomposition of its Hessian, which serves all penalties."""
+        rows, dim = self.rows, self.dim
+        ranks = np.minimum(rows.counts, dim)
+        starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.int64)
+        vectors, curvatures, along = np.empty((starts[-1], dim)), np.empty(starts[-1]), np.empty(starts[-1])
+        for count in np.unique(rows.counts):  # agents with the same number of rows go together
+            group = np.flatnonzero(rows.counts == count)
+            block = rows.features[rows.starts[group, None] + np.arange(count)]
+            answers = rows.targets[rows.starts[group, None] + np.arange(count)]
+            linear = np.einsum("nbp,nb->np", block, answers)
+            if count >= dim:
+                eigenvalues, basis = np.linalg.eigh(np.einsum("nbp,nbq->npq", block, block))
+                lengths, directions = np.maximum(eigenvalues, 0.0), basis.transpose(0, 2, 1)
+            else:
+                _, singular, directions = np.linalg.svd(block, full_matrices=False)
+                lengths = singular**2
+            places = starts[group, None] + np.arange(min(count, dim))
+            vectors[places] = directions
+            curvatures[places] = self.factors[group, None] * lengths
+            along[places] = self.factors[group, None] * np.einsum("nkp,np->nk", directions, linear)
+        return Quadratics(
+            vectors, curvatures, along, starts, float(self.ridge),
+            rows.features, rows.targets, rows.starts, self.factors,
+        )  # fmt: skip
+
+    def value(self, agent: int, x: Vector) -> float:
+        """f_i(x)."""
+        check_agent(agent, self.agents)
+        own = self.rows.of(agent)
+        residual = self.rows.features[own] @ x - self.rows.targets[own]
+        return float(0.5 * self.factors[agent] * residual @ residual + 0.5 * self.ridge * x @ x)
+
+    def gradient(self, agent: int, x: Vector) -> Vector:
+        """∇f_i(x)."""
+        check_agent(agent, self.agents)
+        own = self.rows.of(agent)
+        block = self.rows.features[own]
+        return self.factors[agent] * (block.T @ (block @ x - self.rows.targets[own])) + self.ridge * x
+
+    def hessian(self, agent: int, x: Vector | None = None) -> Matrix:
+        """∇²f_i, the same at every x."""
+        check_agent(agent, self.agents)
+        block = self.rows.features[self.rows.of(agent)]
+        return self.factors[agent] * (block.T @ block) + self.ridge * np.eye(self.dim)
+
+    def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
+        """argmin_x f_i(x) + penalty/2 ‖x − v‖²."""
+        check_agent(agent, self.agents)
+        check_penalty(penalty)
+        q, shift = self.quadratics, penalty + self.ridge
+        own = slice(q.starts[agent], q.starts[agent + 1])
+        basis, curvatures, along = q.vectors[own], q.curvatures[own], q.along[own]
+        w = penalty * np.asarray(v, np.float64)
+        if len(curvatures) == self.dim:
+            return basis.T @ ((along + basis @ w) / (curvatures + shift))
+        return (w + basis.T @ ((along * shift - basis @ w * curvatures) / (curvatures + shift))) / shift
+
+    def values(self, points: Matrix) -> Vector:
+        """f_i(x_i) of all agents, each at its own point."""
+        residual = self._residuals(points)
+        return 0.5 * self.factors * self.rows.sums(residual**2) + 0.5 * self.ridge * (points**2).sum(axis=1)
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """∇f_i(x_i) of all agents, each at its own point."""
+        rows = self.rows
+        slopes = self.factors[rows.owners] * self._residuals(points)
+        return np.add.reduceat(slopes[:, None] * rows.features, rows.starts[:-1]) + self.ridge * points
+
+    def objective_gaps(self, points: Matrix) -> Vector:
+        """Σ f_i(x) − Σ f_i(x*) = ½(x − x*)'H(x − x*): no cancellation however close x is."""
+        offsets = points - self.optimum
+        return 0.5 * np.einsum("kp,pq,kq->k", offsets, self.total_hessian, offsets)
+
+    @cached_property
+    def total_hessian(self) -> Matrix:
+        """∇² Σ f_i."""
+        rows = self.rows
+        weighted = rows.features * self.factors[rows.owners][:, None]
+        return rows.features.T @ weighted + self.agents * self.ridge * np.eye(self.dim)
+
+    @cached_property
+    def optimum(self) -> Vector:
+        """x*, the minimiser of Σ f_i (that of least norm, where there are several)."""
+        rows, root = self.rows, np.sqrt(self.factors[self.rows.owners])
+        # R'R = H by a QR decomposition of the rows, which halves the digits that H itself would lose.
+        triangle = np.asarray(np.linalg.qr(rows.features * root[:, None], mode="r"))
+        ridge = np.sqrt(self.agents * self.ridge) * np.eye(self.dim)
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, ridge]), mode="r"))
+        x = np.zeros(self.dim)
+        for _ in range(3):  # the first pass solves, the others refine by the residual of the data itself
+            pull = -self.gradients(np.broadcast_to(x, (self.agents, self.dim))).sum(axis=0)
+            half = np.linalg.lstsq(triangle.T, pull, rcond=None)[0]
+            x = x + np.linalg.lstsq(triangle, half, rcond=None)[0]
+        x.setflags(write=False)
+        return x
+
+    @cached_property
+    def L(self) -> float:  # noqa: N802
+        """The smallest L such that every ∇f_i is L-Lipschitz: the largest eigenvalue of any H_i."""
+        return float(self.quadratics.curvatures.max() + self.ridge)
+
+    @cached_property
+    def mu(self) -> float:
+        """The strong convexity of the mean function (1/N) Σ f_i."""
+        return float(max(np.linalg.eigvalsh(self.total_hessian)[0] / self.agents, self.ridge))
+
+    def kernel(self) -> Part:
+        """What the engines run."""
+        ranks = np.diff(self.quadratics.starts)
+        uniform = int(ranks[0]) if (ranks == ranks[0]).all() else 0
+        return Part(
+            (("minimise", minimise), ("gradient", gradient), ("row_slope", row_slope)),
+            self.quadratics,
+            (("RANK", uniform), ("FULL", int(uniform == self.dim))),
+        )
+
+    def _residuals(self, points: Matrix) -> Vector:
+        rows = self.rows
+        return np.einsum("rp,rp->r", rows.features, points[rows.owners]) - rows.targets
