@@ -114,9 +114,7 @@ def test_barbell_is_that_of_networkx(size: int, bridge: int) -> None:
     assert _links(barbell(size, bridge)) == _links_of_graph(networkx.barbell_graph(size, bridge))
 
 
-@pytest.mark.parametrize(
-    ("rows", "columns"), [(1, 1), (1, 2), (2, 1), (1, 5), (2, 2), (3, 4), (4, 3), (3, 3), (6, 6)]
-)
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 2), (2, 1), (1, 5), (2, 2), (3, 4), (4, 3), (3, 3), (6, 6)])
 def test_grid(rows: int, columns: int) -> None:
     network = grid(rows, columns)
     graph = networkx.grid_2d_graph(rows, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -100,7 +101,7 @@ def test_rotation_keeps_to_the_links(network: Network, seed: int) -> None:
     found = find_long_path(network, seed, time.monotonic() + 5)
     order = found.order
     assert len(set(order.tolist())) == len(order)
-    assert all(network.has_edge(i, j) for i, j in zip(order[:-1], order[1:], strict=True))
+    assert all(network.has_edge(i, j) for i, j in itertools.pairwise(order))
     assert found.closed == (len(order) > 2 and network.has_edge(int(order[-1]), int(order[0])))
 
 
@@ -120,9 +121,7 @@ def test_blocks_are_those_of_networkx(network: Network) -> None:
 
 def test_blocks_of_a_larger_network() -> None:
     graph = networkx.connected_watts_strogatz_graph(3000, 3, 0.3, seed=3)
-    graph.add_edges_from(
-        (node, (7 * node) % 3000) for node in range(1, 3000, 11) if (7 * node) % 3000 != node
-    )
+    graph.add_edges_from((node, (7 * node) % 3000) for node in range(1, 3000, 11) if (7 * node) % 3000 != node)
     found = {frozenset(block.members.tolist()) for block in find_blocks(from_networkx(graph))}
     assert found == {frozenset(members) for members in networkx.biconnected_components(graph)}
 

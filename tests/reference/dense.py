@@ -110,9 +110,7 @@ class DenseLogistic:
     weight: float
 
     @classmethod
-    def from_rows(
-        cls, rows: ArrayLike, labels: ArrayLike, ridge: float = 0.0, weight: float = 1.0
-    ) -> DenseLogistic:
+    def from_rows(cls, rows: ArrayLike, labels: ArrayLike, ridge: float = 0.0, weight: float = 1.0) -> DenseLogistic:
         """`weight` multiplies the mean loss only, not the ridge."""
         return cls(np.array(rows, dtype=np.float64), np.array(labels, dtype=np.float64), ridge, weight)
 
@@ -150,9 +148,7 @@ class DenseLogistic:
         )
 
 
-def damped_newton(
-    gradient: Callable[[Array], Array], hessian: Callable[[Array], Array], start: Array
-) -> Array:
+def damped_newton(gradient: Callable[[Array], Array], hessian: Callable[[Array], Array], start: Array) -> Array:
     """The root of a monotone gradient: x ← x − t H(x)⁻¹g(x), until no t in {1, ½, …} makes ‖g‖ smaller.
 
     A step is taken when ‖g(x⁺)‖ ≤ (1 − t/4) ‖g(x)‖, which a short enough one always meets until rounding
@@ -399,9 +395,7 @@ def augmented_lagrangian(agents: Sequence[LocalObjective], rho: float, x: Array,
     return float(values + np.sum(y * gap) + 0.5 * rho * np.sum(gap**2))
 
 
-def kkt_residuals(
-    agents: Sequence[LocalObjective], x: Array, y: Array, z: Array
-) -> tuple[float, float, float]:
+def kkt_residuals(agents: Sequence[LocalObjective], x: Array, y: Array, z: Array) -> tuple[float, float, float]:
     """(max_i ‖∇f_i(x_i) − y_i‖, ‖Σ y_i‖, max_i ‖z − x_i‖): zero together at the optimum only."""
     gradients = np.array([agent.gradient(x_i) for agent, x_i in zip(agents, x, strict=True)])
     stationarity = np.linalg.norm(gradients - y, axis=1).max()

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from roundelay.kernels import Vector
+from roundelay.kernels import Vector, slot
 
 
+@slot
 def minimise(problem: Any, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
     """out = argmin_x f_i(x) + penalty/2 ‖x‖² − w'x, that is prox_i(w/penalty, penalty)."""
     raise NotImplementedError
 
 
+@slot
 def gradient(problem: Any, i: int, x: Vector, out: Vector) -> None:
     """out = ∇f_i(x)."""
     raise NotImplementedError
 
 
+@slot
 def row_slope(problem: Any, i: int, j: int, x: Vector) -> float:
     """The number that data row j of agent i is multiplied by in ∇f_i(x)."""
     raise NotImplementedError
 
 
+@slot
 def solve(
     problem: Any, xstep: Any, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
@@ -34,16 +38,19 @@ def solve(
     raise NotImplementedError
 
 
+@slot
 def step_sizes(perturbation: Any, rho: float, seed: int, i: int, hop: int, turn: int) -> tuple[float, float, float]:
     """How strongly z pulls x, the step of the multiplier, and how strongly x holds on to itself."""
     raise NotImplementedError
 
 
+@slot
 def disturb(perturbation: Any, seed: int, i: int, hop: int, new: Vector) -> None:
     """Add what the perturbation adds to the new x."""
     raise NotImplementedError
 
 
+@slot
 def at_token(regulariser: Any, scale: float, token: Vector, z: Vector) -> None:
     """Z = argmin_z scale·r(z) + ½‖z − token‖²: the token itself without a regulariser."""
     raise NotImplementedError

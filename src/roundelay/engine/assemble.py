@@ -60,7 +60,7 @@ class Recipe:
     @property
     def body(self) -> str:
         """The functions' text, with the literals before them."""
-        constants = "\n".join(f"{name} = {value!r}" for name, value in self.literals)
+        constants = "\n".join(f"{name} = {_literal(value)}" for name, value in self.literals)
         shapes = "\n".join(f"# handed: {shape}" for shape in self.handed)
         return "\n\n\n".join((shapes, constants, *(text for _, text in self.functions)))
 
@@ -68,49 +68,59 @@ class Recipe:
 def recipe(
     parts: Iterable[Part],
     handed: Iterable[Any],
-    extra: tuple[tuple[str, Callable[..., Any]], ...],
+    entry: tuple[tuple[str, Callable[..., Any]], ...],
     literals: tuple[tuple[str, int], ...],
     compiled: bool,
 ) -> Recipe:
     """Collect the source of every function that is needed, with the constants and helpers that it refers to."""
     parts = tuple(parts)
-    wanted: dict[str, Callable[..., Any]] = dict(extra)
-    for part in parts:
-        for slot, function in part.functions:
-            if slot in wanted and wanted[slot] is not function:
-                raise ValueError(f"Two parts both provide the kernel function {slot!r}: give one of them another name.")
-            wanted[slot] = function
-    if compiled:
-        wanted.update(COMPILED)
-    given = {"DIM", "TOKENS", *PRIMITIVES, *MODULES, *(name for name, _ in literals)}
-    given |= {"full_product", "eight_lanes"} if compiled else set(DRAWS)
-    given |= {name for part in parts for name, _ in part.literals}
+    functions: dict[str, Callable[..., Any]] = dict(COMPILED) if compiled else {}
+    for slot, function in (*entry, *(pair for part in parts for pair in part.functions)):
+        if functions.setdefault(slot, function) is not function:
+            raise ValueError(f"Two parts both provide the kernel function {slot!r}: give one of them another name.")
     constants: dict[str, int | float] = dict(literals)
     for part in parts:
         constants.update(part.literals)
+    chosen = set(constants)
+    provided = {*PRIMITIVES, *(("full_product", "eight_lanes") if compiled else DRAWS)}
     texts: dict[str, str] = {}
-    queue = list(wanted.items())
+    queue = list(functions.items())
     while queue:
         slot, function = queue.pop()
-        if slot in texts:
-            continue
         tree = _definition(function, slot)
         texts[slot] = ast.unparse(tree)
-        for name in _free_names(tree):
-            if name in given or name in wanted or name in constants or hasattr(builtins, name):
+        for name in _free_names(tree) - chosen - set(MODULES):
+            meant = function.__globals__.get(name, _MISSING)
+            if meant is _MISSING and hasattr(builtins, name):
                 continue
-            value = function.__globals__.get(name, _MISSING)
-            if isinstance(value, (bool, int, float)):
-                constants[name] = value
-            elif inspect.isfunction(value):
-                wanted[name] = value
-                queue.append((name, value))
+            if isinstance(meant, (bool, int, float)):
+                if constants.setdefault(name, meant) is not meant and constants[name] != meant:
+                    raise _clash(name, function)
+            elif inspect.isfunction(meant):
+                if name not in provided and name not in functions:
+                    functions[name] = meant
+                    queue.append((name, meant))
+                elif not _same_function(meant, functions.get(name)):
+                    raise _clash(name, function)
             else:
                 raise CannotCompileError(
                     f"The kernel function {function.__qualname__} uses the name {name!r}, which is neither a number, a function, "
                     "a primitive of roundelay.kernels nor a module that kernels may use (math, np): pass it in as an argument."
                 )
     return Recipe(tuple(sorted(texts.items())), tuple(sorted(constants.items())), tuple(sorted(_shapes(handed))))
+
+
+def _same_function(meant: Callable[..., Any], filler: Callable[..., Any] | None) -> bool:
+    """Whether a name means what the module has under it: the same function, an open slot, or a primitive."""
+    own = meant.__module__.startswith("roundelay.kernels.") or meant.__module__ == "roundelay.engine.compiled_sums"
+    return meant is filler or getattr(meant, "is_slot", False) or own
+
+
+def _clash(name: str, function: Callable[..., Any]) -> ValueError:
+    return ValueError(
+        f"The name {name!r} in the kernel function {function.__qualname__} means something else in another kernel function "
+        "of the same run: give one of them another name."
+    )
 
 
 @cache
@@ -208,6 +218,7 @@ def _same_code(function: Callable[..., Any]) -> bool:
     text = "".join(linecache.getlines(wanted.co_filename))
     return any(
         code.co_qualname == wanted.co_qualname
+        and code.co_firstlineno == wanted.co_firstlineno
         and code.co_code == wanted.co_code
         and code.co_consts == wanted.co_consts
         and code.co_names == wanted.co_names
@@ -226,10 +237,14 @@ def _codes_of(text: str, filename: str) -> tuple[types.CodeType, ...]:
     return tuple(found)
 
 
+def _literal(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f"float({str(value)!r})"
+
+
 def _free_names(tree: ast.FunctionDef) -> set[str]:
     """The names that a function reads and does not define."""
     loads: set[str] = set()
-    stores = {argument.arg for argument in tree.args.args}
+    stores = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (loads if isinstance(node.ctx, ast.Load) else stores).add(node.id)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.engine import loop
-from roundelay.engine.assemble import CannotCompileError, compiled_module, python_module, recipe
+from roundelay.engine.assemble import CannotCompileError, Recipe, compiled_module, python_module, recipe
 from roundelay.networks import Network
 from roundelay.problems import Problem
 
@@ -19,7 +19,10 @@ SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.P
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The hop loop ready to be called, with the numbers of the parts, and which engine it is of."""
+    """The hop loop ready to be called, with the numbers of the parts, which engine it is of and why.
+
+    `functions` is the module as plain Python, whose other functions can be called one by one.
+    """
 
     travel: Callable[..., int]
     problem: Any
@@ -30,37 +33,34 @@ class Prepared:
     functions: Any
 
 
+def recipe_of(method: TokenMethod, problem: Problem, network: Network, compiled: bool) -> Recipe:
+    """All that the module of this run contains."""
+    parts = (problem.kernel(), method.update(), method.walk.part(network))
+    handed = (*(part.numbers for part in parts), *(shape(*shape._fields) for shape in SHAPES))
+    literals = (("DIM", problem.dim), ("TOKENS", method.tokens))
+    return recipe(parts, handed, (("travel", loop.travel),), literals, compiled)
+
+
 def prepare(method: TokenMethod, problem: Problem, network: Network, choice: EngineChoice) -> Prepared:
     """The loop for this method on this problem and network, by the chosen engine."""
     if choice not in ("auto", "compiled", "python"):
         raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
     parts = (problem.kernel(), method.update(), method.walk.part(network))
-    problem_numbers, method_numbers, walk_numbers = (part.numbers for part in parts)
-    numbers = (problem_numbers, method_numbers, walk_numbers)
-    handed = (*numbers, *(shape(*shape._fields) for shape in SHAPES))
-    literals = (("DIM", problem.dim), ("TOKENS", method.tokens))
-    entry = (("travel", loop.travel), *((slot, getattr(loop, slot)) for slot in HELPERS))
-
-    def assemble(compiled: bool) -> Any:
-        text = recipe(parts, handed, entry, literals, compiled)
-        return (compiled_module if compiled else python_module)(text, problem.dim)
-
-    plain = assemble(compiled=False)
-    reason = "; ".join(part.why_not_compiled for part in parts if part.why_not_compiled)
+    numbers = {"problem": parts[0].numbers, "method": parts[1].numbers, "walk": parts[2].numbers}
+    plain = python_module(recipe_of(method, problem, network, compiled=False), problem.dim)
     if choice == "python":
-        return Prepared(plain.travel, *numbers, "python", "as asked", plain)
+        return Prepared(plain.travel, engine="python", reason="as asked", functions=plain, **numbers)
+    reason = "; ".join(part.why_not_compiled for part in parts if part.why_not_compiled)
     if not reason:
         try:
-            travel = assemble(compiled=True).travel
-            why = "as asked" if choice == "compiled" else "every part of the run can be compiled"
-            return Prepared(travel, *numbers, "compiled", why, plain)
+            module = compiled_module(recipe_of(method, problem, network, compiled=True), problem.dim)
         except CannotCompileError as error:
             reason = str(error)
+        else:
+            why = "as asked" if choice == "compiled" else "every part of the run can be compiled"
+            return Prepared(module.travel, engine="compiled", reason=why, functions=plain, **numbers)
     if choice == "compiled":
         raise CannotCompileError(
             f'The compiled engine can\'t run this: {reason}. Use engine="python" or engine="auto".'
         )
-    return Prepared(plain.travel, *numbers, "python", reason, plain)
-
-
-HELPERS = ("sum_distances", "sum_spread", "write_row", "mean_of_tokens", "all_content")
+    return Prepared(plain.travel, engine="python", reason=reason, functions=plain, **numbers)

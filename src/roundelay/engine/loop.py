@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, dot, each, vector
+from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, dot, each, slot, vector
 
 Integers = NDArray[np.int64]
 
@@ -96,26 +96,31 @@ class Rule(NamedTuple):
     tally: Integers
 
 
+@slot
 def advance(walk: Any, seed: int, hop: int, place: int, visits: Integers) -> int:
     """Slot of the walk: the place after this one."""
     raise NotImplementedError
 
 
+@slot
 def agent_at(walk: Any, place: int) -> int:
     """Slot of the walk: the agent at a place."""
     raise NotImplementedError
 
 
+@slot
 def works(walk: Any, place: int) -> bool:
     """Slot of the walk: whether the agent updates at this place."""
     raise NotImplementedError
 
 
+@slot
 def move_cost(walk: Any, place: int, following: int) -> int:
     """Slot of the walk: what a move costs in units."""
     raise NotImplementedError
 
 
+@slot
 def visit(
     problem: Any,
     method: Any,
@@ -190,6 +195,7 @@ def mean_of_tokens(trail: Trail, out: Vector) -> None:
             out[d] += trail.tokens[m, d] / TOKENS
 
 
+@slot
 def unrest(problem: Any, method: Any, i: int, agents: int, token: Vector, share: Vector) -> float:
     """Slot of the method: how far agent i is from balance with the token as it stands."""
     raise NotImplementedError

@@ -53,8 +53,8 @@ def save_run(run: Run, path: Path) -> Path:
 def load_run(path: str | Path) -> Run:
     """Read a run that `run.save` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            content = dict(file)
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            content = dict(arrays)
         about = json.loads(str(content.pop("about")))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, FileNotFoundError):

@@ -10,7 +10,7 @@ Two rules follow for the body of such a loop. It may not sum (use `dot`, `norm` 
 not read an element after having written it: under the Python engine a name bound to `x[d]` is a view.
 """
 
-from roundelay.kernels.part import Numbers, Part
+from roundelay.kernels.part import Numbers, Part, slot
 from roundelay.kernels.primitives import (
     DIM,
     TOKENS,
@@ -45,6 +45,7 @@ __all__ = [
     "matrix",
     "norm",
     "normals",
+    "slot",
     "solve_positive",
     "uniform",
     "vector",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def slot(function: Function) -> Function:
+    """Mark a function as a hole that a part fills: calls of it go to the part's function of the same name."""
+    function.is_slot = True  # type: ignore[attr-defined]
+    return function
 
 
 class Numbers(NamedTuple):

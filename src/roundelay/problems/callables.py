@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.kernels import DIM, Matrix, Part, Vector, each
 from roundelay.problems.problem import check_agent, check_penalty
@@ -61,14 +62,14 @@ class CallableProblem:
 
     def __post_init__(self) -> None:
         if self.dim < 1:
-            raise ValueError(f"dim is {self.dim}: a problem has at least one unknown.")
+            raise ValueError(f"The dimension is {self.dim}: a problem has at least one unknown.")
         if not self.gradient_of:
             raise ValueError("There is no agent: give the gradient function of at least one agent.")
         optional = (("value_of", self.value_of), ("hessian_of", self.hessian_of), ("prox_of", self.prox_of))
         for name, functions in optional:
             if functions is not None and len(functions) != len(self.gradient_of):
                 raise ValueError(
-                    f"{name} has {len(functions)} functions but there are {len(self.gradient_of)} agents: "
+                    f"The list {name} has {len(functions)} functions but there are {len(self.gradient_of)} agents: "
                     "give one for each agent, or None."
                 )
         for agent in range(self.agents):
@@ -86,12 +87,12 @@ class CallableProblem:
             raise ValueError(
                 f"The value of agent {agent}'s function is not known: give value_of to the CallableProblem."
             )
-        return float(self.value_of[agent](x))
+        return float(self._checked(self.value_of[agent](x), agent, "value", ()))
 
     def gradient(self, agent: int, x: Vector) -> Vector:
         """∇f_i(x)."""
         check_agent(agent, self.agents)
-        return self._checked(self.gradient_of[agent](x), agent, "gradient")
+        return self._checked(self.gradient_of[agent](x), agent, "gradient", (self.dim,))
 
     def hessian(self, agent: int, x: Vector) -> Matrix:
         """∇²f_i(x)."""
@@ -100,14 +101,14 @@ class CallableProblem:
             raise ValueError(
                 f"The Hessian of agent {agent}'s function is not known: give hessian_of to the CallableProblem."
             )
-        return np.asarray(self.hessian_of[agent](x), np.float64)
+        return self._checked(self.hessian_of[agent](x), agent, "Hessian", (self.dim, self.dim))
 
     def prox(self, agent: int, v: Vector, penalty: float, start: Vector | None = None) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖²: yours where given, otherwise scipy's root of the gradient."""
         check_agent(agent, self.agents)
         check_penalty(penalty)
         if self.prox_of is not None:
-            return self._checked(self.prox_of[agent](v, penalty), agent, "prox")
+            return self._checked(self.prox_of[agent](v, penalty), agent, "prox", (self.dim,))
 
         from scipy.optimize import root  # late: it takes half a second, which other problems need not wait for
 
@@ -116,10 +117,9 @@ class CallableProblem:
 
         bend = None
         if self.hessian_of is not None:
-            hessian = self.hessian_of[agent]
 
             def bend(x: Vector) -> Matrix:
-                return np.asarray(hessian(x), np.float64) + penalty * np.eye(self.dim)
+                return self.hessian(agent, x) + penalty * np.eye(self.dim)
 
         first = np.array(v if start is None else start, np.float64)
         # Powell's hybrid method keeps a dense Jacobian; beyond some hundred unknowns Krylov's needs none.
@@ -130,7 +130,7 @@ class CallableProblem:
         scale = penalty * (np.linalg.norm(x) + np.linalg.norm(v)) + np.linalg.norm(self.gradient(agent, x))
         if not np.linalg.norm(slope(x)) <= PROX_TOLERANCE * scale:
             raise ValueError(
-                f"scipy could not solve the proximal step of agent {agent} from its gradient (residual "
+                f"SciPy could not solve the proximal step of agent {agent} from its gradient (residual "
                 f"{np.linalg.norm(slope(x)):.1e}): check that the function is convex and the gradient right, "
                 "or give prox_of."
             )
@@ -169,7 +169,7 @@ class CallableProblem:
         scale = np.linalg.norm([self.gradient(agent, x) for agent in range(self.agents)])
         if not np.linalg.norm(slope(x)) <= 1e-7 * (1.0 + scale):
             raise ValueError(
-                f"scipy did not find the minimiser of the sum (‖Σ∇f_i‖ is still {np.linalg.norm(slope(x)):.1e}): "
+                f"SciPy did not find the minimiser of the sum (‖Σ∇f_i‖ is still {np.linalg.norm(slope(x)):.1e}): "
                 "check the gradients, or that a minimiser exists."
             )
         return np.asarray(x, np.float64)
@@ -182,12 +182,19 @@ class CallableProblem:
             why_not_compiled="the problem is made of plain Python functions, which can't be compiled",
         )
 
-    def _checked(self, answer: Any, agent: int, what: str) -> Vector:
-        vector = np.asarray(answer, np.float64)
-        if vector.shape != (self.dim,):
-            raise ValueError(f"The {what} of agent {agent} has the shape {vector.shape} instead of ({self.dim},).")
-        if not np.isfinite(vector).all():
+    def _checked(self, answer: Any, agent: int, what: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        try:
+            array = np.asarray(answer, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The {what} of agent {agent} is not made of numbers ({error}): check the function."
+            ) from None
+        if array.shape != shape:
+            raise ValueError(
+                f"The {what} of agent {agent} has the shape {array.shape} instead of {shape}: check the function."
+            )
+        if not np.isfinite(array).all():
             raise ValueError(
                 f"The {what} of agent {agent} is not finite: check the function, or start nearer to a solution."
             )
-        return vector
+        return array

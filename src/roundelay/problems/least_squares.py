@@ -97,7 +97,9 @@ class LeastSquares:
 
     def __post_init__(self) -> None:
         if self.scale not in ("half_sum", "mean"):
-            raise ValueError(f'scale is {self.scale!r}: use "half_sum" for ½‖Ox − t‖² or "mean" for (1/b)‖Ox − t‖².')
+            raise ValueError(
+                f'The scale is {self.scale!r}: use "half_sum" for ½‖Ox − t‖² or "mean" for (1/b)‖Ox − t‖².'
+            )
         check_ridge(self.ridge)
         _ = self.factors  # reads and checks the data now, so that bad input is refused here
 

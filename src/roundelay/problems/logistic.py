@@ -66,7 +66,7 @@ def margin_change(problem: LogisticNumbers, i: int, step: Vector) -> float:
 def minimise(problem: LogisticNumbers, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
     """argmin φ(x) = f_i(x) + penalty/2 ‖x‖² − w'x, by Newton's method.
 
-    Safeguard: the step is halved until it does not overshoot the minimum along it by much. Only through the
+    Safeguard: a step that overshoots the minimum along it is shortened by bisection. Only through the
     margins is φ not quadratic: after a step that moves none by more than 1e-8, the next is below rounding.
     Neither depends on the units of the features.
     """
@@ -78,27 +78,34 @@ def minimise(problem: LogisticNumbers, i: int, w: Vector, penalty: float, start:
     for d in each(DIM):
         slope[d] += penalty * out[d] - w[d]
     before = 1.0
-    for _ in range(200):
+    for _ in range(1000):
         curvature(problem, i, out, penalty, hessian)
         for d in each(DIM):
             step[d] = slope[d]
         solve_positive(hessian, step)
         change = margin_change(problem, i, step)
         decrease = dot(step, slope)
-        length, overshoots = 2.0, True
-        while overshoots and length > 1e-12:
-            length *= 0.5
+        shorter, longer, length = 0.0, 0.0, 1.0
+        for _trial in range(60):
             for d in each(DIM):
                 trial[d] = out[d] - length * step[d]
             gradient(problem, i, trial, trial_slope)
             for d in each(DIM):
                 trial_slope[d] += penalty * trial[d] - w[d]
-            overshoots = dot(step, trial_slope) < -0.5 * decrease
+            ahead = dot(step, trial_slope)
+            if ahead < -0.5 * decrease:
+                longer = length
+            elif ahead > 0.5 * decrease and longer > 0.0:
+                shorter = length
+            else:
+                break
+            length = 0.5 * (shorter + longer)
         for d in each(DIM):
             out[d] = trial[d]
             slope[d] = trial_slope[d]
         # A small step that is not much smaller than the one before is rounding.
-        if norm(step) <= norm(out) and (change <= 1e-8 or 0.5 * before < change <= 1e-3):
+        unfinished = norm(step) > norm(out) or change > 1e-3 or 1e-8 < change <= 0.5 * before
+        if not unfinished:
             return
         before = change
 
@@ -290,17 +297,23 @@ def newton(
     """Solve slope(x) = 0 for a logistic loss over `rows`, in the way of `minimise`; also whether it got there."""
     x = np.array(start, np.float64)
     g, before = slope(x), 1.0
-    for _ in range(200):
+    for _ in range(1000):
         hessian = bend(x)
         widths = _widths(hessian)  # in units that make the diagonal 1, a small curvature is not taken for none
         step = np.linalg.lstsq(hessian / np.outer(widths, widths), g / widths, rcond=None)[0] / widths
         change = np.abs(rows @ step).max()
-        length, overshoots = 2.0, True
-        while overshoots and length > 1e-12:
-            length *= 0.5
+        shorter, longer, length = 0.0, 0.0, 1.0
+        for _trial in range(60):
             trial = x - length * step
             trial_slope = slope(trial)
-            overshoots = bool(step @ trial_slope < -0.5 * (step @ g))
+            ahead, decrease = step @ trial_slope, step @ g
+            if ahead < -0.5 * decrease:
+                longer = length
+            elif ahead > 0.5 * decrease and longer > 0.0:
+                shorter = length
+            else:
+                break
+            length = 0.5 * (shorter + longer)
         x, g = trial, trial_slope
         if np.linalg.norm(step) <= np.linalg.norm(x) and (change <= 1e-8 or 0.5 * before < change <= 1e-3):
             return x, True

@@ -130,7 +130,7 @@ class Box:
     upper: float
 
     def __post_init__(self) -> None:
-        if not self.lower <= self.upper:
+        if not (self.lower <= self.upper and self.lower < np.inf and self.upper > -np.inf):
             raise ValueError(f"The box from {self.lower} to {self.upper} is empty: lower must not exceed upper.")
 
     def part(self) -> Part:

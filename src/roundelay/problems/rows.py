@@ -88,15 +88,15 @@ def read_weights(weights: Weights, rows: Rows, rows_are_summed: bool) -> Vector:
         if weights == "rows":
             return rows.counts / rows.counts.mean()
         raise ValueError(
-            f'weights is {weights!r}: use "equal" (the paper), "rows" (the pooled fit), or one number for each agent.'
+            f'The weights are {weights!r}: use "equal" (the paper), "rows" (the pooled fit), or one number for each agent.'
         )
     try:
-        factors = _real(weights)
+        factors = _real(weights).copy()
     except (TypeError, ValueError) as error:
-        raise ValueError(f"weights can't be read as numbers ({error}): give one number for each agent.") from None
+        raise ValueError(f"The weights can't be read as numbers ({error}): give one number for each agent.") from None
     if factors.shape != (rows.agents,):
         raise ValueError(
-            f"weights has the shape {factors.shape}, but there are {rows.agents} agents: give one number for each agent."
+            f"The array of weights has the shape {factors.shape}, but there are {rows.agents} agents: give one number for each agent."
         )
     for agent in np.flatnonzero(~(np.isfinite(factors) & (factors > 0.0))):
         raise ValueError(f"The weight of agent {agent} is {factors[agent]}: weights must be positive and finite.")
@@ -106,7 +106,7 @@ def read_weights(weights: Weights, rows: Rows, rows_are_summed: bool) -> Vector:
 def check_ridge(ridge: float) -> None:
     """A ridge is a finite number, not below zero."""
     if not (np.isfinite(ridge) and ridge >= 0.0):
-        raise ValueError(f"ridge is {ridge}: use a finite number that is not negative (0 for no ridge).")
+        raise ValueError(f"The ridge is {ridge}: use a finite number that is not negative (0 for no ridge).")
 
 
 def _sequence(blocks: Sequence[ArrayLike] | ArrayLike, what: str) -> Sequence[ArrayLike]:

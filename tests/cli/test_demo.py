@@ -1,0 +1,121 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.experiments import METHODS, run_demo
+from roundelay.experiments.costs import floor_of, reached
+from roundelay.experiments.numbers import brief
+from tests.cli.conftest import Invoke
+
+QUICK = ("--seeds", "2", "--hops", "300", "--engine", "python")
+NAMES = ["I-ADMM", "W-ADMM", "PI-ADMM1", "PI-ADMM2"]
+
+
+def test_json_has_a_row_for_each_method_and_the_figure_is_there(shell: Invoke, tmp_path: Path) -> None:
+    said = shell("demo", *QUICK, "--out", tmp_path / "out", "--json")
+    assert said.returncode == 0, said.stderr
+    told = json.loads(said.stdout)
+    assert [row["method"] for row in told["methods"]] == NAMES
+    assert told["figure"] == str(tmp_path / "out" / "demo.png")
+    assert (tmp_path / "out" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    for name in NAMES:
+        assert f"{name}: 2 of 2 seeds done" in said.stderr
+
+
+def test_the_table_says_what_run_demo_found(invoke: Invoke, tmp_path: Path) -> None:
+    said = invoke("demo", *QUICK, "--out", tmp_path)
+    assert said.exit_code == 0, said.output
+    demo = run_demo(range(2), 300, engine="python")
+    rows = {line.split("│")[1].strip(): line for line in said.stdout.splitlines() if line.startswith("│")}
+    for row in demo.rows:
+        assert brief(row.final_error) in rows[row.method]
+        assert "not in 300" in rows[row.method]
+    assert str(tmp_path / "demo.png") in said.stdout.replace("\n", "")
+
+
+def test_rows_are_medians_over_seeds_with_their_own_data() -> None:
+    demo = run_demo(range(3), 400, engine="python", methods=METHODS[:1])
+    (row,) = demo.rows
+    runs = [
+        rl.simulate(
+            rl.IADMM(rho=10.0), rl.paper_least_squares(seed=seed), rl.random_network(100, 0.3, seed=seed), 400,
+            seed=seed, engine="python",
+        )
+        for seed in range(3)
+    ]  # fmt: skip
+    assert row.final_error == np.median([run.history["error"].iloc[-1] for run in runs])
+    cost = reached(demo.ensembles["I-ADMM"], 0.05)
+    assert cost.units == np.median([run.units_to(0.05) for run in runs])
+    assert cost.words == f"{cost.units:,.0f}"
+
+
+def test_progress_is_told_from_the_first_method_on() -> None:
+    told: list[tuple[str, int, int]] = []
+    run_demo(range(2), 10, lambda *words: told.append(words), engine="python")
+    for name in NAMES:
+        own = [(done, total) for method, done, total in told if method == name]
+        assert own[0] == (0, 2) and own[-1] == (2, 2)
+
+
+def test_a_floor_is_told_from_slow_progress_and_from_divergence() -> None:
+    problem, network = rl.paper_least_squares(5, 6), rl.ring(5)
+
+    def ensemble(algorithm: object, hops: int) -> rl.Ensemble:
+        return rl.simulate(algorithm, problem, network, hops, seeds=range(3), engine="python", progress=False)
+
+    noisy = ensemble(rl.PIADMM2(sigma=1e-2), 1500)
+    assert reached(noisy, 1e-9).words.startswith("never (floor ")
+    assert reached(noisy, 1e-9).units == np.inf
+    floor = float(reached(noisy, 1e-9).words.split()[-1].rstrip(")"))
+    assert 0.2 < floor / noisy[0].history["error"].iloc[-1] < 5.0
+    assert reached(ensemble(rl.IADMM(), 50), 1e-9).words.startswith("not in 50 (error ")
+    assert reached(ensemble(rl.IADMM(rho=0.1, first_order=True), 1000), 1e-9).words == "never (diverged)"
+
+
+def test_a_floor_needs_a_descent_that_ended() -> None:
+    falling = 10.0 ** -np.linspace(0.0, 6.0, 200)
+    assert np.isnan(floor_of(falling))
+    assert floor_of(np.maximum(falling, 1e-2)) == 1e-2
+    assert np.isnan(floor_of(np.ones(200)))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(2.5e-3, "2.5e-3"), (1e-12, "1.0e-12"), (3.0, "3.0e0"), (1e30, "1.0e30")]
+)
+def test_numbers_are_brief(number: float, words: str) -> None:
+    assert brief(number) == words
+
+
+def test_compiling_alone_leaves_the_code_on_disk(tmp_path: Path) -> None:
+    code = (
+        "from roundelay.experiments import METHODS, compile_methods\n"
+        "if __name__ == '__main__':\n    compile_methods(METHODS[:1], print)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    folder = tmp_path / "cache"
+    environment = {**os.environ, "ROUNDELAY_CACHE": str(folder)}
+    said = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == "I-ADMM\n"
+    assert list(folder.rglob("*.nbc")), "numba left no compiled code"
+
+
+def test_compile_only_compiles_the_four_and_runs_nothing(shell: Invoke, tmp_path: Path) -> None:
+    said = shell("demo", "--compile-only", "--out", tmp_path / "out", "--json")
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout) == {"compiled": NAMES}
+    assert "Compiling: 4 of 4 methods done" in said.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--hops"])
+def test_none_is_too_few(invoke: Invoke, option: str) -> None:
+    said = invoke("demo", option, "0")
+    assert said.exit_code == 2
+    assert said.stdout == "" and option in said.stderr

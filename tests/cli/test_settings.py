@@ -1,0 +1,79 @@
+import pytest
+
+import roundelay as rl
+from roundelay.cli.algorithms import algorithm_named, algorithms
+from roundelay.cli.settings import configured, field_types, read_value
+
+
+@pytest.mark.parametrize("name", ["piadmm1", "PIADMM1", "PI-ADMM1", "pi_admm1", "pi-admm1"])
+def test_an_algorithm_goes_by_many_spellings(name: str) -> None:
+    assert algorithm_named(name) is rl.PIADMM1
+
+
+def test_the_papers_names_are_known_too() -> None:
+    for kind in algorithms().values():
+        assert algorithm_named(kind.name) is kind
+
+
+def test_every_algorithm_is_offered() -> None:
+    assert {"iadmm", "randomstart", "piadmm1", "piadmm2", "wadmm", "pwadmm", "ipwadmm", "wpg", "siadmm"} <= set(
+        algorithms()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "expected"),
+    [
+        (rl.IADMM, ["rho=3", "first_order=yes"], rl.IADMM(rho=3.0, first_order=True)),
+        (rl.IADMM, ["first-order=off"], rl.IADMM(first_order=False)),
+        (rl.PIADMM2, ["sigma=1e-2", "sigma_is=variance"], rl.PIADMM2(sigma=1e-2, sigma_is="variance")),
+        (rl.PWADMM, ["walks=5"], rl.PWADMM(walks=5)),
+        (rl.WADMM, ["walk=uniform"], rl.WADMM(walk=rl.UniformWalk())),
+        (rl.WADMM, ["walk=metropolis:true"], rl.WADMM(walk=rl.MetropolisWalk(self_loops_free=True))),
+        (rl.PIADMM1, ["start=uniform:-1:1"], rl.PIADMM1(start=rl.UniformStart(-1.0, 1.0))),
+        (rl.PIADMM1, ["start=zero"], rl.PIADMM1(start=rl.ZeroStart())),
+        (rl.IADMM, ["regulariser=l1:0.1"], rl.IADMM(regulariser=rl.L1(0.1))),
+        (rl.IADMM, ["regulariser=box:-1:2"], rl.IADMM(regulariser=rl.Box(-1.0, 2.0))),
+    ],
+)
+def test_settings_are_read_by_the_type_of_the_field(kind: type, words: list[str], expected: object) -> None:
+    made = configured(kind, words)
+    assert made == expected
+    assert [type(getattr(made, name)) for name in field_types(kind)] == [
+        type(getattr(expected, name)) for name in field_types(kind)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "sentence"),
+    [
+        (rl.IADMM, ["rho"], "has no value: write name=value, for example --set rho=10.0"),
+        (rl.IADMM, ["rho=fast"], "rho of I-ADMM can't be 'fast': give a number"),
+        (rl.IADMM, ["rho=1", "rho=2"], "set twice"),
+        (rl.IADMM, ["first_order=perhaps"], "use true or false"),
+        (rl.PWADMM, ["walks=2.5"], "give a whole number"),
+        (rl.PIADMM2, ["sigma_is=width"], "use deviation or variance"),
+        (rl.WADMM, ["walk=drunk"], "use cycle, metropolis, uniform, closed-uniform, least-visited"),
+        (rl.WADMM, ["walk=uniform:1"], "uniform takes no values"),
+        (rl.IADMM, ["regulariser=l1"], "write l1:weight"),
+        (rl.IADMM, ["start=uniform:0:1:true:4"], "takes low:high:printed_sign"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(kind: type, words: list[str], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        configured(kind, words)
+
+
+def test_every_option_of_every_algorithm_can_be_set() -> None:
+    words = {bool: "true", int: "3", float: "0.5"}
+    for kind in algorithms().values():
+        for name, wanted in field_types(kind).items():
+            default = getattr(kind(), name)
+            if wanted in words:
+                assert read_value(name, wanted, words[wanted]) == wanted(float(words[wanted]) if wanted is float else 3)
+            elif isinstance(default, str):
+                assert read_value(name, wanted, default) == default
+            else:
+                from roundelay.cli.parts import PARTS
+
+                assert type(default) in PARTS[wanted].values(), (kind, name)

@@ -1,0 +1,57 @@
+"""Compiled, Python and an independent dense reference agree hop by hop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from tests.engine.cases import AGENTS, Case, cases
+from tests.engine.support import by_reference, invariant_gap, largest_gap, trace
+from tests.reference import dense
+
+HOPS = 5 * AGENTS
+
+ALL = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+
+
+@ALL
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+def test_every_hop_agrees_with_the_dense_reference(case: Case, engine: str) -> None:
+    run = trace(case.algorithm, case.problem, case.network, HOPS, engine=engine)
+    assert largest_gap(run, by_reference(case.algorithm, case.problem, run)) < 1e-12
+    if not isinstance(case.algorithm, rl.IncrementalGradient):
+        assert invariant_gap(case.algorithm, run) < 1e-14
+
+
+@ALL
+def test_the_engines_walk_alike_and_agree(case: Case) -> None:
+    ours = trace(case.algorithm, case.problem, case.network, HOPS, engine="compiled")
+    plain = trace(case.algorithm, case.problem, case.network, HOPS, engine="python")
+    assert (ours.order == plain.order).all()
+    for a, b in ((ours.tokens, plain.tokens), (ours.x, plain.x), (ours.y, plain.y)):
+        assert np.abs(a - b).max() <= 1e-13 * np.abs(b).max()
+
+
+def test_a_path_relays_where_an_agent_is_met_again() -> None:
+    run = trace(rl.IADMM(), rl.paper_least_squares(agents=AGENTS), rl.path(AGENTS), 2 * (AGENTS - 1))
+    assert (run.order == dense.RELAY).sum() == AGENTS - 2
+    assert sorted(run.order[run.order >= 0]) == list(range(AGENTS))
+
+
+@pytest.mark.parametrize("algorithm", [rl.IADMM, rl.WADMM])
+def test_the_lasso_is_scikit_learns(algorithm: type) -> None:
+    problem = rl.paper_least_squares(agents=AGENTS, samples=20, dim=6, seed=2)
+    blocks = [problem.rows.of(agent) for agent in range(AGENTS)]
+    rows, targets = problem.rows.features, problem.rows.targets
+    for weight, nonzeros in ((1.0, 6), (12.0, 5)):
+        lasso = dense.lasso_by_sklearn([rows[own] for own in blocks], [targets[own] for own in blocks], weight)
+        assert (np.abs(lasso) > 1e-9).sum() <= nonzeros
+        run = rl.simulate(algorithm(regulariser=rl.L1(weight)), problem, rl.complete(AGENTS), 60_000, tolerance=1e-12)
+        assert np.abs(run.estimate - lasso).max() < 1e-9
+        assert np.abs(run.optimum - lasso).max() < 1e-9
+        assert ((run.estimate == 0.0) == (np.abs(lasso) < 1e-9)).all()
+    wpg = rl.simulate(
+        rl.WPG(1.0 / problem.L, regulariser=rl.L1(12.0)), problem, rl.ring(AGENTS), 60_000, tolerance=1e-12
+    )
+    assert np.abs(wpg.estimate - lasso).max() < 1e-9

@@ -1,0 +1,105 @@
+"""A wrong update that still converges must not pass: one symbol is changed, and the reference notices.
+
+Each mutation is one symbol of one kernel function. Many of them still converge to the right point, which is
+why convergence alone proves nothing; the comparison with the dense reference, hop by hop, sees all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from tests.engine.support import by_reference, largest_gap, mutated, trace
+
+AGENTS = 7
+HOPS = 4 * AGENTS
+START = rl.UniformStart(0.0, 10.0)
+
+# (algorithm, slot, what stands there, what stands there instead)
+ADMM = [
+    ("visit", "y[i, d] + step", "y[i, d] - step"),
+    ("visit", "multiplier * inverse_rho - share", "multiplier * inverse_rho + share"),
+    ("visit", "token[d] + fraction", "token[d] - fraction"),
+    ("visit", "step * (z[d] - new[d])", "step * (token[d] - z[d])"),
+    ("visit", "share[i, d] += whole", "share[i, d] -= whole"),
+    ("visit", "whole * (moved - token[d])", "whole * (moved - z[d] * 2)"),
+]
+MUTATIONS: list[tuple[Any, str, str, str]] = [
+    *((rl.IADMM(), *change) for change in ADMM),
+    (rl.IADMM(), "step_sizes", "return (rho, rho, 0.0)", "return (rho, rho, 0.1)"),
+    (rl.IADMM(), "step_sizes", "return (rho, rho, 0.0)", "return (rho, 2 * rho, 0.0)"),
+    *((rl.RandomStart(start=START), *change) for change in ADMM[:3]),
+    *((rl.WADMM(), *change) for change in ADMM[:3]),
+    # PI-ADMM1: γ only in the x-step, only in the multiplier, or drawn half as wide.
+    (rl.PIADMM1(start=START), "step_sizes", "(rho * gamma, rho * gamma, 0.0)", "(rho * gamma, rho, 0.0)"),
+    (rl.PIADMM1(start=START), "step_sizes", "(rho * gamma, rho * gamma, 0.0)", "(rho, rho * gamma, 0.0)"),
+    (rl.PIADMM1(start=START), "step_sizes", "2.0 * uniform", "1.0 * uniform"),
+    (rl.PIADMM1(start=START), "visit", "inverse_rho, fraction, whole = (1.0 / rho", "inverse_rho, fraction, whole = (1.0 / step"),
+    # PI-ADMM2: the noise left out of the multiplier, subtracted, or doubled.
+    (rl.PIADMM2(sigma=0.1, start=START), "disturb", "new[d] += perturbation", "new[d] -= perturbation"),
+    (rl.PIADMM2(sigma=0.1, start=START), "disturb", "new[d] += perturbation", "new[d] = perturbation"),
+    (rl.PIADMM2(sigma=0.1, start=START), "disturb", "perturbation.sigma * omega", "perturbation.sigma / omega"),
+    # First order: the gradient at the wrong sign, the wrong penalty, or none.
+    (rl.IADMM(rho=30.0, first_order=True), "solve", "w[d] - slope[d]", "w[d] + slope[d]"),
+    (rl.IADMM(rho=30.0, first_order=True), "solve", "inverse = 1.0 / penalty", "inverse = 2.0 / penalty"),
+    (rl.IADMM(rho=30.0, first_order=True), "solve", "gradient(problem, i, x, slope)", "gradient(problem, i, w, slope)"),
+    # Several walks: the wrong fraction, the inertia at the wrong point, or forgotten.
+    (rl.PWADMM(walks=3, tau=0.7), "visit", "TOKENS / agents", "1 / agents"),
+    (rl.PWADMM(walks=3, tau=0.7), "visit", "inertia * x[i, d]", "inertia * z[d]"),
+    (rl.PWADMM(walks=3, tau=0.7), "step_sizes", "perturbation.tau)", "0.0)"),
+    (rl.IPWADMM(walks=3, tau=0.7), "visit", "TOKENS / agents", "1 / agents"),
+    (rl.IPWADMM(walks=3, tau=0.7), "visit", "pull + inertia", "pull - inertia"),
+    (rl.IPWADMM(walks=3, tau=0.7), "visit", "+ inertia * x[i, d]", "- inertia * x[i, d]"),
+    # WPG.
+    (rl.WPG(), "visit", "z[d] - alpha * slope[d]", "z[d] + alpha * slope[d]"),
+    (rl.WPG(), "visit", "own - share[i, d]", "own + share[i, d]"),
+    (rl.WPG(), "visit", "gradient(problem, i, z, slope)", "gradient(problem, i, x[i], slope)"),
+    # Incremental gradient.
+    (rl.IncrementalGradient(decay=0.6), "visit", "token[d] - step", "token[d] + step"),
+    (rl.IncrementalGradient(decay=0.6), "visit", "turn + 1.0", "turn + 2.0"),
+    (rl.IncrementalGradient(decay=0.6), "visit", "method.alpha / ", "method.alpha * "),
+    # sI-ADMM.
+    (rl.SIADMM(batch=3), "step_sizes", "perturbation.c_gamma / root", "perturbation.c_gamma * root"),
+    (rl.SIADMM(batch=3), "step_sizes", "turn + 1.0", "turn + 2.0"),
+    (rl.SIADMM(batch=3), "solve", "rows / xstep.batch", "rows * xstep.batch"),
+    # The regulariser, in the three methods that carry one.
+    (rl.IADMM(regulariser=rl.L1(3.0)), "visit", "1.0 / (agents * rho)", "1.0 / rho"),
+    (rl.WADMM(regulariser=rl.L1(3.0)), "at_token", "np.abs(token[d]) - threshold", "np.abs(token[d]) + threshold"),
+    (rl.WPG(regulariser=rl.L1(3.0)), "visit", "alpha / agents", "alpha * agents"),
+    (rl.IADMM(regulariser=rl.L1(3.0)), "visit", "moved = token[d]", "moved = z[d]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "slot", "old", "new"), MUTATIONS, ids=lambda value: value if isinstance(value, str) else value.name
+)
+def test_one_changed_symbol_is_noticed(algorithm: Any, slot: str, old: str, new: str) -> None:
+    problem = rl.paper_least_squares(agents=AGENTS, samples=6, seed=1)
+    network = rl.random_network(AGENTS, 0.6, 1)
+    right = trace(algorithm, problem, network, HOPS)
+    assert largest_gap(right, by_reference(algorithm, problem, right)) < 1e-12
+    with np.errstate(all="ignore"):
+        wrong = trace(algorithm, problem, network, HOPS, prepared=mutated(algorithm, problem, network, slot, old, new))
+        assert largest_gap(wrong, by_reference(algorithm, problem, wrong)) > 1e-6
+
+
+def test_some_mutations_still_converge_so_that_convergence_proves_nothing() -> None:
+    problem, network = rl.paper_least_squares(agents=AGENTS, samples=6, seed=1), rl.random_network(AGENTS, 0.6, 1)
+    algorithm = rl.PIADMM1(start=START)
+    wrong = mutated(
+        algorithm, problem, network, "step_sizes", "(rho * gamma, rho * gamma, 0.0)", "(rho, rho * gamma, 0.0)"
+    )
+    run = trace(algorithm, problem, network, 500 * AGENTS, prepared=wrong)
+    assert np.linalg.norm(run.tokens[-1] - problem.optimum) < 1e-9
+
+
+def test_every_algorithm_has_at_least_three_mutations() -> None:
+    counts: dict[str, int] = {}
+    for algorithm, *_ in MUTATIONS:
+        counts[algorithm.name] = counts.get(algorithm.name, 0) + 1
+    named = [rl.IADMM, rl.RandomStart, rl.PIADMM1, rl.PIADMM2, rl.WADMM, rl.PWADMM, rl.IPWADMM, rl.WPG]
+    for algorithm in [*named, rl.IncrementalGradient, rl.SIADMM]:
+        assert counts[algorithm.name] >= 3

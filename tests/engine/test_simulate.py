@@ -1,0 +1,276 @@
+"""What users see of a simulation: outcomes, history, engines, saving, seeds."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import roundelay as rl
+from roundelay.engine.assemble import CannotCompileError
+from tests.engine.support import dense_agents, trace
+from tests.reference import dense
+
+AGENTS = 10
+
+
+@pytest.fixture(scope="module")
+def problem() -> rl.LeastSquares:
+    return rl.paper_least_squares(agents=AGENTS)
+
+
+@pytest.fixture(scope="module")
+def network() -> rl.Network:
+    return rl.random_network(AGENTS, 0.5)
+
+
+def by_callables(problem: rl.LeastSquares) -> rl.CallableProblem:
+    return rl.CallableProblem(
+        [lambda x, i=i: problem.gradient(i, x) for i in range(problem.agents)], problem.dim,
+        prox_of=[lambda v, c, i=i: problem.prox(i, v, c) for i in range(problem.agents)],
+    )  # fmt: skip
+
+
+def test_the_history_is_what_the_states_say(problem: rl.LeastSquares, network: rl.Network) -> None:
+    algorithm, hops = rl.PIADMM1(start=rl.UniformStart(0.0, 10.0)), 57
+    run = rl.simulate(algorithm, problem, network, hops, seed=5, record=1)
+    states, optimum = trace(algorithm, problem, network, hops, seed=5), problem.optimum
+    far = np.linalg.norm(states.x - optimum, axis=2)
+    scale = np.linalg.norm(optimum)
+    history = run.history
+    assert (history["hop"] == np.arange(hops + 1)).all()
+    assert (history["units"] == history["hop"]).all()
+    assert (history["bytes"] == 16 * history["units"]).all()
+    close = {"rtol": 1e-12, "atol": 0.0}
+    np.testing.assert_allclose(history["error"], far.mean(axis=1) / scale, **close)
+    np.testing.assert_allclose(history["accuracy"], (far / far[0]).mean(axis=1), **close)
+    np.testing.assert_allclose(history["token_error"], np.linalg.norm(states.tokens - optimum, axis=1) / scale, **close)
+    spread = np.linalg.norm(states.x - states.tokens[:, None], axis=2)
+    np.testing.assert_allclose(history["consensus"], np.sqrt((spread**2).mean(axis=1)) / scale, rtol=1e-9)
+    agents = dense_agents(problem)
+    totals = [sum(agent.value(z) - agent.value(optimum) for agent in agents) for z in states.tokens]
+    np.testing.assert_allclose(history["objective_gap"], totals, rtol=1e-6, atol=1e-9)
+
+
+def test_the_history_stays_exact_over_many_laps(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.IADMM(), problem, network, 2000, record=7)
+    far = np.linalg.norm(run.x - problem.optimum, axis=1).mean() / np.linalg.norm(problem.optimum)
+    assert run.history["error"].iloc[-1] == pytest.approx(far, rel=1e-9, abs=1e-17)
+
+
+def test_monitors_agree_with_the_reference(problem: rl.LeastSquares, network: rl.Network) -> None:
+    monitors = (rl.AugmentedLagrangian(), rl.KKTResiduals(), rl.Invariant())
+    algorithm, hops = rl.RandomStart(), 45
+    for engine in ("python", "compiled"):
+        run = rl.simulate(
+            algorithm, problem, network, hops, seed=5, record=[0, 3, 17, 44], monitors=monitors, engine=engine
+        )
+        states, agents = trace(algorithm, problem, network, hops, seed=5), dense_agents(problem)
+        assert list(run.history["hop"]) == [0, 3, 17, 44, 45]
+        for _, row in run.history.iterrows():
+            k = int(row["hop"])
+            x, y, z = states.x[k], states.y[k], states.tokens[k]
+            lagrangian = dense.augmented_lagrangian(agents, 10.0, x, y, z)
+            assert row["augmented_lagrangian"] == pytest.approx(lagrangian, rel=1e-11)
+            kkt = dense.kkt_residuals(agents, x, y, z)
+            assert [row["kkt_gradient"], row["kkt_multipliers"], row["kkt_consensus"]] == pytest.approx(kkt, rel=1e-9)
+            assert row["invariant"] < 1e-12
+
+
+def test_monitors_that_mean_nothing_are_refused(problem: rl.LeastSquares, network: rl.Network) -> None:
+    with pytest.raises(ValueError, match=r"AugmentedLagrangian can't watch WPG: .* ADMM family only\."):
+        rl.simulate(rl.WPG(), problem, network, 10, monitors=[rl.AugmentedLagrangian()])
+    with pytest.raises(ValueError, match="keeps no invariant"):
+        rl.simulate(rl.IncrementalGradient(), problem, network, 10, monitors=[rl.Invariant()])
+
+
+def test_it_stops_at_the_first_hop_within_the_tolerance(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.IADMM(), problem, network, 100_000, tolerance=1e-6)
+    assert run.stop == "tolerance"
+    assert "1e-06" in run.outcome and str(run.hops) in run.outcome
+    every = rl.simulate(rl.IADMM(), problem, network, run.hops, record=1).history["error"]
+    assert every.iloc[-1] <= 1e-6 < every.iloc[-2]
+    assert run.history["hop"].iloc[-1] == run.hops
+
+
+def test_divergence_is_an_outcome_with_its_hop(problem: rl.LeastSquares, network: rl.Network) -> None:
+    for engine in ("python", "compiled"):
+        run = rl.simulate(rl.WPG(alpha=5.0), problem, network, 100_000, engine=engine)
+        assert run.stop == "diverged"
+        assert f"diverged at hop {run.hops}" in run.outcome
+        assert 0 < run.hops < 100_000
+        assert len(run.history) > 1
+    overflow = rl.simulate(rl.WPG(alpha=1e300), problem, network, 1000)
+    assert overflow.stop == "diverged"
+
+
+def test_an_interrupt_returns_what_there_is(problem: rl.LeastSquares, network: rl.Network) -> None:
+    slow = by_callables(problem)
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    run = rl.simulate(rl.IADMM(), slow, network, 10_000_000, record=1_000_000)
+    assert run.stop == "interrupted"
+    assert 0 < run.hops < 10_000_000
+    # The state is whole: exactly what an undisturbed run has after as many hops.
+    again = rl.simulate(rl.IADMM(), slow, network, run.hops)
+    assert (run.x == again.x).all() and (run.y == again.y).all() and (run.token == again.token).all()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_auto_picks_an_engine_and_says_why(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.IADMM(), problem, network, 10)
+    assert (run.engine, run.engine_reason) == ("compiled", "every part of the run can be compiled")
+    run = rl.simulate(rl.IADMM(), by_callables(problem), network, 10)
+    assert run.engine == "python"
+    assert "plain Python functions" in run.engine_reason
+    with pytest.raises(CannotCompileError, match="plain Python functions"):
+        rl.simulate(rl.IADMM(), by_callables(problem), network, 10, engine="compiled")
+
+
+def test_callables_run_as_the_problem_they_came_from(problem: rl.LeastSquares, network: rl.Network) -> None:
+    ours = rl.simulate(rl.PIADMM1(), by_callables(problem), network, 100, seed=3)
+    theirs = rl.simulate(rl.PIADMM1(), problem, network, 100, seed=3)
+    assert np.abs(ours.x - theirs.x).max() < 1e-12
+
+
+def test_a_run_saves_to_one_file_and_loads_again(problem: rl.LeastSquares, network: rl.Network, tmp_path: Path) -> None:
+    algorithm = rl.IADMM(start=rl.UniformStart(0.0, 3.0), regulariser=rl.L1(0.5))
+    run = rl.simulate(algorithm, problem, network, 800, seed=9, transcript=True, monitors=[rl.KKTResiduals()])
+    path = run.save(tmp_path / "deep" / "run.npz")
+    assert list(path.parent.iterdir()) == [path]
+    again = rl.load_run(path)
+    assert again.algorithm == algorithm
+    pd.testing.assert_frame_equal(again.history, run.history)
+    for name in ("token", "estimate", "x", "y", "optimum", "visits", "outcome", "units", "engine", "seed", "stop"):
+        assert np.array_equal(getattr(again, name), getattr(run, name))
+    assert (again.transcript.tokens == run.transcript.tokens).all()
+    assert (again.readout().estimate == run.readout().estimate).all()
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 cut off"])
+def test_a_damaged_file_is_refused_in_words(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a saved run, or it is damaged"):
+        rl.load_run(path)
+    with pytest.raises(ValueError, match="There is no file"):
+        rl.load_run(tmp_path / "nowhere.npz")
+
+
+def test_many_seeds_give_bands(network: rl.Network) -> None:
+    def make(seed: int) -> rl.LeastSquares:
+        return rl.paper_least_squares(agents=AGENTS, seed=seed)
+
+    many = rl.simulate(rl.PIADMM1(), make, network, 3000, seeds=range(6), record=100)
+    for seed, run in enumerate(many):
+        alone = rl.simulate(rl.PIADMM1(), make(seed), network, 3000, seed=seed, record=100)
+        assert (run.x == alone.x).all()
+    bands = many.bands("accuracy", low=0.0, high=1.0)
+    curves = np.array([run.history["accuracy"] for run in many])
+    np.testing.assert_array_equal(bands["low"], curves.min(axis=0))
+    np.testing.assert_array_equal(bands["high"], curves.max(axis=0))
+    np.testing.assert_allclose(bands["median"], np.median(curves, axis=0))
+    assert len(many.units_to(1e-6)) == 6
+    with pytest.raises(ValueError, match="seeds is empty"):
+        rl.simulate(rl.PIADMM1(), make, network, 10, seeds=[])
+
+
+def test_units_to_waits_until_the_error_stays_below(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.IADMM(), problem, network, 3000, record=1)
+    errors = run.history["error"].to_numpy()
+    for target in (1e-3, 1e-9):
+        after = np.flatnonzero(errors > target)[-1] + 1
+        assert after - 1 <= run.units_to(target) <= after
+    assert rl.simulate(rl.PIADMM2(), problem, network, 1000).units_to(1e-9) == np.inf
+
+
+def test_progress_is_reported(problem: rl.LeastSquares, network: rl.Network) -> None:
+    seen: list[tuple[int, int]] = []
+    rl.simulate(rl.IADMM(), problem, network, 5000, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (5000, 5000)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+def test_an_interrupt_inside_a_thread_is_left_to_the_main_thread(problem: rl.LeastSquares, network: rl.Network) -> None:
+    runs: list[Any] = []
+    worker = threading.Thread(target=lambda: runs.append(rl.simulate(rl.IADMM(), problem, network, 1000)))
+    worker.start()
+    worker.join(timeout=60)
+    assert runs[0].stop == "hops"
+    assert time.monotonic() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"hops": -1}, r"hops is -1"),
+        ({"hops": 10, "seed": -1}, r"The seed is -1"),
+        ({"hops": 10, "seed": 2**64}, r"from 0 to 2\*\*64 - 1"),
+        ({"hops": 10, "record": 0}, r"record is 0"),
+        ({"hops": 10, "record": [3, 11]}, r"asks for the hops 3 to 11"),
+        ({"hops": 10, "tolerance": -1.0}, r"tolerance is -1.0"),
+        ({"hops": 10, "content": float("nan")}, r"content is nan"),
+        ({"hops": 10, "reader": 10}, r"reader is 10"),
+        ({"hops": 10, "engine": "gpu"}, r"engine is 'gpu'"),
+    ],
+)
+def test_bad_options_are_refused_in_sentences(
+    arguments: dict[str, Any], sentence: str, problem: rl.LeastSquares, network: rl.Network
+) -> None:
+    with pytest.raises(ValueError, match=sentence) as refusal:
+        rl.simulate(rl.IADMM(), problem, network, **arguments)
+    assert str(refusal.value).endswith((".", "to 10."))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: rl.IADMM(rho=0.0), "rho is 0.0"),
+        (lambda: rl.IADMM(rho=float("nan")), "rho is nan"),
+        (lambda: rl.PIADMM1(gamma_spread=1.0), "gamma_spread is 1.0"),
+        (lambda: rl.PIADMM1(gamma=0.0), "gamma is 0.0"),
+        (lambda: rl.PIADMM2(sigma=-1.0), "sigma is -1.0"),
+        (lambda: rl.PIADMM2(sigma_is="spread"), "sigma_is is 'spread'"),
+        (lambda: rl.WPG(alpha=-0.1), "alpha is -0.1"),
+        (lambda: rl.PWADMM(walks=0), "There are 0 tokens"),
+        (lambda: rl.PWADMM(walks=11), "11 tokens can't start at distinct agents of 10"),
+        (lambda: rl.PWADMM(tau=-1.0), "tau is -1.0"),
+        (lambda: rl.SIADMM(batch=0), "batch is 0"),
+        (lambda: "IADMM", "is not an algorithm"),
+    ],
+)
+def test_bad_parameters_are_refused_in_sentences(
+    make: Any, sentence: str, problem: rl.LeastSquares, network: rl.Network
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        rl.simulate(make(), problem, network, 10, engine="python")
+
+
+def test_what_a_problem_lacks_is_refused_before_the_start(problem: rl.LeastSquares, network: rl.Network) -> None:
+    with pytest.raises(ValueError, match="sI-ADMM needs gradients of single data rows, which a CallableProblem"):
+        rl.simulate(rl.SIADMM(), by_callables(problem), network, 10)
+    with pytest.raises(ValueError, match="10 agents but the network has 11"):
+        rl.simulate(rl.IADMM(), problem, rl.ring(11), 10)
+
+
+def test_zero_hops_are_the_start(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.PIADMM1(), problem, network, 0, transcript=True)
+    assert len(run.history) == 1 and run.units == 0 and len(run.transcript) == 0
+    assert (run.token == 0.0).all()
+
+
+def test_self_loops_may_be_free(problem: rl.LeastSquares) -> None:
+    walk = rl.MetropolisWalk(self_loops_free=True)
+    star = rl.star(AGENTS)  # a leaf mostly stays where it is
+    paid = rl.simulate(rl.WADMM(), problem, star, 500, transcript=True, engine="python")
+    free = rl.simulate(rl.WADMM(walk=walk), problem, star, 500, transcript=True, engine="python")
+    stays = (free.transcript.sender == free.transcript.receiver)[:-1].sum()
+    assert (paid.x == free.x).all()
+    assert paid.units == 500 and stays > 50
+    assert free.units == 500 - stays
