@@ -132,13 +132,16 @@ def write(tmp_path: Path) -> Iterator[Callable[[str], ModuleType]]:
 
 
 def test_a_file_that_changed_since_its_import_is_refused(write: Callable[[str], ModuleType]) -> None:
-    module = write("def scale(x, out):\n    out[0] = 2.0 * x[0]\n")
+    module = write("def used(x, out):\n    out[0] = 2.0 * x[0]\n\n\ndef scale(x, out):\n    out[0] = 2.0 * x[0]\n")
     out = np.empty(3)
-    built((), module.scale, False)(np.ones(3), out)
+    built((), module.used, False)(np.ones(3), out)
     assert out[0] == 2.0
-    write("def scale(x, out):\n    out[0] = 3.0 * x[0]\n")
+    write("def used(x, out):\n    out[0] = 3.0 * x[0]\n\n\ndef scale(x, out):\n    out[0] = 3.0 * x[0]\n")
     with pytest.raises(CannotCompileError, match=r"scale has changed since it was imported: start Python anew\.$"):
         recipe((), (), (("travel", module.scale),), NUMBERS, False)
+    # What was read before the edit goes on as the function that is in memory.
+    built((), module.used, False)(np.ones(3), out)
+    assert out[0] == 2.0
 
 
 def test_the_order_of_the_parts_does_not_matter() -> None:

@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 import textwrap
+import threading
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -87,11 +88,10 @@ def recipe(
     queue = list(functions.items())
     while queue:
         slot, function = queue.pop()
-        tree = _definition(function, slot)
-        texts[slot] = ast.unparse(tree)
-        for name in _free_names(tree) - chosen - set(MODULES):
+        texts[slot], names = _definition(function, slot)
+        for name in names - chosen - set(MODULES):
             meant = function.__globals__.get(name, _MISSING)
-            if meant is _MISSING and hasattr(builtins, name):
+            if meant is _MISSING and (hasattr(builtins, name) or name in functions or name in provided):
                 continue
             if isinstance(meant, (bool, int, float)):
                 if constants.setdefault(name, meant) is not meant and constants[name] != meant:
@@ -188,28 +188,32 @@ def cache_folder() -> Path:
 
 _MISSING = object()
 
+# Python 3.11's parser counts its depth for all threads together and fails when two use it at once.
+_READING = threading.RLock()
 
-def _definition(function: Callable[..., Any], slot: str) -> ast.FunctionDef:
-    """The function's definition under the name of its slot, without docstring, decorators and annotations."""
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-        tree = ast.parse(source).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        raise CannotCompileError(
-            f"The source of the kernel function {function.__qualname__} can't be read: define it in a file."
-        ) from None
-    if not isinstance(tree, ast.FunctionDef) or not _same_code(function):
-        raise CannotCompileError(
-            f"The file of the kernel function {function.__qualname__} has changed since it was imported: start Python anew."
-        )
-    tree.name = slot
-    tree.decorator_list = []
-    tree.returns = None
-    for argument in (*tree.args.args, *tree.args.posonlyargs, *tree.args.kwonlyargs):
-        argument.annotation = None
-    if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
-        tree.body = tree.body[1:] or [ast.Pass()]
-    return tree
+
+@cache
+def _definition(function: Callable[..., Any], slot: str) -> tuple[str, frozenset[str]]:
+    """The function's text under the name of its slot, without docstring and annotations, and the names it reads."""
+    with _READING:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        except (OSError, TypeError, SyntaxError, IndexError):
+            raise CannotCompileError(
+                f"The source of the kernel function {function.__qualname__} can't be read: define it in a file."
+            ) from None
+        if not isinstance(tree, ast.FunctionDef) or not _same_code(function):
+            raise CannotCompileError(
+                f"The file of the kernel function {function.__qualname__} has changed since it was imported: start Python anew."
+            )
+        tree.name = slot
+        tree.decorator_list = []
+        tree.returns = None
+        for argument in (*tree.args.args, *tree.args.posonlyargs, *tree.args.kwonlyargs):
+            argument.annotation = None
+        if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
+            tree.body = tree.body[1:] or [ast.Pass()]
+        return ast.unparse(tree), frozenset(_free_names(tree))
 
 
 def _same_code(function: Callable[..., Any]) -> bool:

@@ -65,6 +65,8 @@ def run_seeds(one: Callable[[int], Run], seeds: Sequence[int], name: str, progre
     bar = Bar(f"{name}, {len(seeds)} seeds") if progress is True else None
     report = bar if bar is not None else (progress if callable(progress) else None)
     runs: list[Run] = [one(seeds[0])]  # alone, so that the compilation happens once
+    if runs[0].stop == "interrupted":
+        return Ensemble(tuple(runs))
     try:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             for done, run in enumerate(pool.map(one, seeds[1:]), start=1):
