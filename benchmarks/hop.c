@@ -120,27 +120,29 @@ static double draw(uint64_t seed, uint64_t agent, uint64_t hop, uint64_t purpose
         const double *optimum, const double *weights, double *distances, double *accuracy, double *error,      \
         double *consensus, double *tokens, double *final
 
-/* (H + penalty)⁻¹ rhs from the eigenvectors and eigenvalues of H; R < P leaves a part outside their span. */
+/* (H + penalty)⁻¹(g + w) from the eigenvectors and eigenvalues of H, g being given along the eigenvectors;
+   R < P leaves a part outside their span. */
 #define BY_EIGENVECTORS                                                                                        \
-    double rhs[P];                                                                                             \
+    double w[P];                                                                                               \
     for (int d = 0; d < P; d++) {                                                                              \
-        rhs[d] = linear[i * P + d] + (penalty * token[d] + yi[d]);                                             \
-        new[d] = R == P ? 0.0 : rhs[d];                                                                        \
+        w[d] = penalty * token[d] + yi[d];                                                                     \
+        new[d] = R == P ? 0.0 : w[d];                                                                          \
     }                                                                                                          \
     for (long j = i * R; j < i * R + R; j++) {                                                                 \
-        double along = 0.0;                                                                                    \
-        for (int d = 0; d < P; d++) along += vectors[j * P + d] * rhs[d];                                      \
-        along *= (R == P ? 1.0 : -values[j]) / (values[j] + penalty);                                          \
-        for (int d = 0; d < P; d++) new[d] += along * vectors[j * P + d];                                      \
+        double pull = vectors[j * P] * w[0];                                                                   \
+        for (int d = 1; d < P; d++) pull += vectors[j * P + d] * w[d];                                         \
+        double reciprocal = 1.0 / (values[j] + penalty);                                                       \
+        pull = (R == P ? known[j] + pull : known[j] * penalty - pull * values[j]) * reciprocal;                \
+        for (int d = 0; d < P; d++) new[d] += pull * vectors[j * P + d];                                       \
     }                                                                                                          \
     if (R != P)                                                                                                \
         for (int d = 0; d < P; d++) new[d] *= 1.0 / penalty;
 
-void iadmm(STATE, const double *vectors, const double *values, const double *linear) {
+void iadmm(STATE, const double *vectors, const double *values, const double *known) {
     TRAVEL(rho, BY_EIGENVECTORS)
 }
 
-void piadmm1(STATE, const double *vectors, const double *values, const double *linear, uint64_t seed, double width) {
+void piadmm1(STATE, const double *vectors, const double *values, const double *known, uint64_t seed, double width) {
     TRAVEL(rho * (1.0 + width * (2.0 * draw(seed, i, hop, 1) - 1.0)), BY_EIGENVECTORS)
 }
 
