@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -100,17 +101,29 @@ def simulate(
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
     """
 
+    options = Options(engine, record, transcript, tuple(monitors), tolerance, content, reader)
+
     def one(seed: int, progress: Report | bool) -> Run:
-        return _simulate(
-            algorithm,
-            problem if isinstance(problem, Problem) else problem(seed),
-            network if isinstance(network, Network) else network(seed),
-            hops, seed, engine, record, transcript, monitors, tolerance, content, reader, progress,
-        )  # fmt: skip
+        own_problem = problem if isinstance(problem, Problem) else problem(seed)
+        own_network = network if isinstance(network, Network) else network(seed)
+        return _simulate(algorithm, own_problem, own_network, hops, seed, options, progress)
 
     if seeds is None:
         return one(seed, progress)
     return run_seeds(lambda seed: one(seed, False), seeds, name_of(algorithm), progress)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run and what to keep; `simulate` explains each."""
+
+    engine: EngineChoice
+    record: int | Sequence[int] | None
+    transcript: bool
+    monitors: tuple[Monitor, ...]
+    tolerance: float | None
+    content: float | None
+    reader: int
 
 
 def _simulate(
@@ -119,24 +132,18 @@ def _simulate(
     network: Network,
     hops: int,
     seed: int,
-    engine: EngineChoice,
-    record: int | Sequence[int] | None,
-    transcript: bool,
-    monitors: Sequence[Monitor],
-    tolerance: float | None,
-    content: float | None,
-    reader: int,
+    options: Options,
     progress: Report | bool,
 ) -> Run:
-    method = check_run(algorithm, problem, network, hops, seed, reader)
-    check_monitors(monitors, method, name_of(algorithm))
-    check_stopping(tolerance, content, method, problem, name_of(algorithm))
-    marks = marks_of(record, hops)
-    prepared = prepare(method, problem, network, engine)
+    name, monitors, tolerance, content = name_of(algorithm), options.monitors, options.tolerance, options.content
+    method = check_run(algorithm, problem, network, hops, seed, options.reader)
+    check_monitors(monitors, method, name)
+    check_stopping(tolerance, content, method, problem, name)
+    marks = marks_of(options.record, hops)
+    prepared = prepare(method, problem, network, options.engine)
     optimum = np.array(composite_optimum(problem, method.regulariser))
-    state = new_state(
-        method, problem, network, seed, optimum, marks, hops if transcript else 0, tolerance, content, reader
-    )
+    messages = hops if options.transcript else 0
+    state = new_state(method, problem, network, seed, optimum, marks, messages, tolerance, content, options.reader)
     watched: list[tuple[float, ...]] = []
 
     def look() -> None:
@@ -145,7 +152,7 @@ def _simulate(
         watched.append(tuple(value for monitor in monitors for value in monitor.measure(problem, method, snapshot)))
 
     last_lap = len(network.tour().order) if content is not None else 0
-    stop = _drive(state, prepared, seed, hops, last_lap, look if monitors else None, progress, name_of(algorithm))
+    stop = _drive(state, prepared, seed, hops, last_lap, look if monitors else None, progress, name)
     if state.rows == 0 or marks[state.rows - 1] != state.hop:
         state.write_last_row()
         look()
@@ -174,8 +181,8 @@ def _simulate(
         visits=state.agents.visits,
         tour=network.tour().words if on_tour else "",
         received=_received(state, following),
-        reader=reader,
-        transcript=_transcript(state, following) if transcript else None,
+        reader=options.reader,
+        transcript=_transcript(state, following) if options.transcript else None,
         problem=problem,
         regulariser=method.regulariser,
     )
