@@ -67,7 +67,7 @@ def mutated(algorithm: Any, problem: Any, network: rl.Network, slot: str, old: s
     functions[slot] = functions[slot].replace(old, new)
     module = python_module(replace(recipe, functions=tuple(sorted(functions.items()))), problem.dim)
     prepared = prepare(algorithm.parts(), problem, network, "python")
-    return replace(prepared, travel=module.travel, functions=module)
+    return replace(prepared, travel=module.travel, functions=lambda: module)
 
 
 def dense_agents(problem: Any) -> list[Any]:

@@ -21,7 +21,7 @@ SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.P
 class Prepared:
     """The hop loop ready to be called, with the numbers of the parts, which engine it is of and why.
 
-    `functions` is the module as plain Python, whose other functions can be called one by one.
+    `functions()` is the module as plain Python, whose other functions can be called one by one.
     """
 
     travel: Callable[..., int]
@@ -30,7 +30,7 @@ class Prepared:
     walk: Any
     engine: Literal["compiled", "python"]
     reason: str
-    functions: Any
+    functions: Callable[[], Any]
 
 
 def recipe_of(method: TokenMethod, problem: Problem, network: Network, compiled: bool) -> Recipe:
@@ -47,9 +47,12 @@ def prepare(method: TokenMethod, problem: Problem, network: Network, choice: Eng
         raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
     parts = (problem.kernel(), method.update(), method.walk.part(network))
     numbers = {"problem": parts[0].numbers, "method": parts[1].numbers, "walk": parts[2].numbers}
-    plain = python_module(recipe_of(method, problem, network, compiled=False), problem.dim)
+
+    def plain() -> Any:
+        return python_module(recipe_of(method, problem, network, compiled=False), problem.dim)
+
     if choice == "python":
-        return Prepared(plain.travel, engine="python", reason="as asked", functions=plain, **numbers)
+        return Prepared(plain().travel, engine="python", reason="as asked", functions=plain, **numbers)
     reason = "; ".join(part.why_not_compiled for part in parts if part.why_not_compiled)
     if not reason:
         try:
@@ -63,4 +66,4 @@ def prepare(method: TokenMethod, problem: Problem, network: Network, choice: Eng
         raise CannotCompileError(
             f'The compiled engine can\'t run this: {reason}. Use engine="python" or engine="auto".'
         )
-    return Prepared(plain.travel, engine="python", reason=reason, functions=plain, **numbers)
+    return Prepared(plain().travel, engine="python", reason=reason, functions=plain, **numbers)

@@ -19,6 +19,7 @@ from roundelay.engine.progress import Bar, Report
 from roundelay.engine.run import Record, Run, StopKind
 from roundelay.engine.state import State, new_state
 from roundelay.engine.transcript import Transcript
+from roundelay.kernels import Part
 from roundelay.networks import Network
 from roundelay.networks.walks import Cycle
 from roundelay.problems import Problem, composite_optimum
@@ -160,7 +161,7 @@ def _simulate(
     watch = {column: np.array([row[k] for row in watched]) for k, column in enumerate(columns)}
 
     units = int(state.clock[loop.UNITS])
-    following = _next_receivers(state, prepared, seed)
+    following = _next_receivers(state, method.walk.part(network), seed)
     token = state.mean_token
     on_tour = isinstance(method.walk, Cycle)
     return Run(
@@ -238,11 +239,9 @@ def _all_confirm(state: State, prepared: Prepared) -> bool:
     While the agents were being counted the token still moved a little. With the token frozen, the mean of what
     they find is the gradient of the mean function there, so a stop is right, not just likely.
     """
-    agents = len(state.agents.x)
+    agents, unrest = len(state.agents.x), prepared.functions().unrest
     return all(
-        prepared.functions.unrest(
-            prepared.problem, prepared.method, i, agents, state.trail.tokens[0], state.agents.share[i]
-        )
+        unrest(prepared.problem, prepared.method, i, agents, state.trail.tokens[0], state.agents.share[i])
         <= state.rule.content
         for i in range(agents)
     )
@@ -269,17 +268,14 @@ def _record(state: State, watch: dict[str, np.ndarray[Any, Any]]) -> Record:
     return Record(hop, sent, log.accuracy[:rows], log.error[:rows], log.consensus[:rows], log.tokens[:rows], watch)
 
 
-def _next_receivers(state: State, prepared: Prepared, seed: int) -> dict[int, tuple[int, bool]]:
+def _next_receivers(state: State, walk: Part, seed: int) -> dict[int, tuple[int, bool]]:
     """For the last message of each token: who is about to receive it, and whether that agent will work on it."""
-    functions, tokens = prepared.functions, len(state.trail.tokens)
+    functions, numbers, tokens = dict(walk.functions), walk.numbers, len(state.trail.tokens)
     receivers = {}
     for hop in range(max(state.hop - tokens, 0), state.hop):
         place = int(state.trail.places[hop % tokens])
-        following = functions.advance(prepared.walk, seed, hop + tokens, place, state.agents.visits)
-        receivers[hop] = (
-            int(functions.agent_at(prepared.walk, following)),
-            bool(functions.works(prepared.walk, following)),
-        )
+        following = functions["advance"](numbers, seed, hop + tokens, place, state.agents.visits)
+        receivers[hop] = (int(functions["agent_at"](numbers, following)), bool(functions["works"](numbers, following)))
     return receivers
 
 
