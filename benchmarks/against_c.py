@@ -86,7 +86,7 @@ def fresh(case: Case) -> State:
     """A new state; the C loop works on the same arrays."""
     marks = marks_of(EVERY, case.hops)
     optimum = np.array(case.problem.optimum)
-    return new_state(case.algorithm.parts(), case.problem, case.network, 0, optimum, marks, 0, None, None, 0)
+    return new_state(case.algorithm.parts(), case.problem, case.network, 0, optimum, marks, None, None, 0)
 
 
 def run_engine(case: Case) -> tuple[float, np.ndarray[Any, Any]]:

@@ -54,7 +54,7 @@ def test_the_printed_update_would_drift() -> None:
     distances = []
     for prepared in (right, printed):
         hops, optimum = 30_000, np.array(problem.optimum)
-        state = new_state(algorithm.parts(), problem, network, 0, optimum, np.array([hops]), 0, None, None, 0)
+        state = new_state(algorithm.parts(), problem, network, 0, optimum, np.array([hops]), None, None, 0)
         prepared.travel(prepared.problem, prepared.method, prepared.walk, 0, *state.handed(), hops)
         distances.append(np.linalg.norm(state.mean_token - optimum) / np.linalg.norm(optimum))
     assert distances[0] < 1e-14

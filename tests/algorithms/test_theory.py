@@ -43,6 +43,7 @@ def test_conditions_of_the_others(problem: rl.LeastSquares) -> None:
     assert rl.WPG(1.0 / L).conditions(problem).hold and not rl.WPG(2.1 / L).conditions(problem).hold
     assert not rl.IADMM(rho=1.9 * L, first_order=True).conditions(problem).hold
     assert str(rl.PIADMM2().conditions(problem)) == "No theorem is known for this method."
+    assert not rl.PIADMM2().conditions(problem).hold
     unknown = rl.CallableProblem([lambda x: x] * 3, dim=2)
     (condition,) = rl.IADMM().conditions(unknown)
     assert condition.holds is None and "not known" in str(condition)

@@ -42,7 +42,7 @@ def trace(
     method = algorithm.parts()
     prepared = prepared or prepare(method, problem, network, engine)
     optimum = np.array(composite_optimum(problem, method.regulariser))
-    state = new_state(method, problem, network, seed, optimum, np.array([hops]), hops, None, None, 0)
+    state = new_state(method, problem, network, seed, optimum, np.array([hops]), None, None, 0)
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
     tokens, xs, ys = [state.trail.tokens.copy()], [state.agents.x.copy()], [state.agents.y.copy()]
     order = []

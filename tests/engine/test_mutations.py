@@ -66,9 +66,9 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (rl.SIADMM(batch=3), "step_sizes", "turn + 1.0", "turn + 2.0"),
     (rl.SIADMM(batch=3), "solve", "rows / xstep.batch", "rows * xstep.batch"),
     # The regulariser, in the three methods that carry one.
-    (rl.IADMM(regulariser=rl.L1(3.0)), "visit", "1.0 / (agents * rho)", "1.0 / rho"),
+    (rl.IADMM(regulariser=rl.L1(3.0)), "estimate", "1.0 / (agents * method.rho)", "1.0 / method.rho"),
     (rl.WADMM(regulariser=rl.L1(3.0)), "at_token", "np.abs(token[d]) - threshold", "np.abs(token[d]) + threshold"),
-    (rl.WPG(regulariser=rl.L1(3.0)), "visit", "alpha / agents", "alpha * agents"),
+    (rl.WPG(regulariser=rl.L1(3.0)), "estimate", "method.alpha / agents", "method.alpha * agents"),
     (rl.IADMM(regulariser=rl.L1(3.0)), "visit", "moved = token[d]", "moved = z[d]"),
 ]  # fmt: skip
 

@@ -43,6 +43,13 @@ def test_never_worse_than_the_plain_token(algorithm: Any) -> None:
             assert read <= 1.1 * plain + 1e-14
 
 
+def test_a_method_without_an_invariant_is_not_extrapolated() -> None:
+    """Incremental gradient's laps converge too, but to a cycle beside the optimum."""
+    problem, network = rl.paper_logistic(30, 30, 2, 4), rl.random_network(30, 0.3, 4)
+    run = rl.simulate(rl.IncrementalGradient(alpha=0.1 / problem.L), problem, network, 600, seed=4, engine="python")
+    assert not run.readout().extrapolated
+
+
 def test_any_agent_can_read_out_what_it_received() -> None:
     problem, network = rl.paper_least_squares(seed=1), rl.random_network(100, 0.3, 1)
     run = rl.simulate(rl.IADMM(), problem, network, 2000, transcript=True)

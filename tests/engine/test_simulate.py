@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +202,6 @@ def test_an_interrupt_inside_a_thread_is_left_to_the_main_thread(problem: rl.Lea
     worker.start()
     worker.join(timeout=60)
     assert runs[0].stop == "hops"
-    assert time.monotonic() > 0
 
 
 @pytest.mark.parametrize(
@@ -213,6 +211,15 @@ def test_an_interrupt_inside_a_thread_is_left_to_the_main_thread(problem: rl.Lea
         ({"hops": 10, "seed": -1}, r"The seed is -1"),
         ({"hops": 10, "seed": 2**64}, r"from 0 to 2\*\*64 - 1"),
         ({"hops": 10, "record": 0}, r"record is 0"),
+        ({"hops": 10.5}, r"hops is 10.5: use a whole number"),
+        ({"hops": 10, "seed": 1.7}, r"The seed is 1.7"),
+        ({"hops": 10, "seeds": [0.5]}, r"A seed is 0.5"),
+        ({"hops": 10, "seeds": 5}, r"seeds is 5: give a list"),
+        ({"hops": 10, "reader": 3.5}, r"reader is 3.5"),
+        ({"hops": 10, "record": 2.5}, r"record is 2.5"),
+        ({"hops": 10, "tolerance": "1e-3"}, r"tolerance is '1e-3': use a number"),
+        ({"hops": 10, "monitors": rl.Invariant()}, r"give a list"),
+        ({"hops": 10, "monitors": [rl.Invariant]}, r"is not a monitor"),
         ({"hops": 10, "record": [3, 11]}, r"asks for the hops 3 to 11"),
         ({"hops": 10, "tolerance": -1.0}, r"tolerance is -1.0"),
         ({"hops": 10, "content": float("nan")}, r"content is nan"),
@@ -225,7 +232,7 @@ def test_bad_options_are_refused_in_sentences(
 ) -> None:
     with pytest.raises(ValueError, match=sentence) as refusal:
         rl.simulate(rl.IADMM(), problem, network, **arguments)
-    assert str(refusal.value).endswith((".", "to 10."))
+    assert str(refusal.value).endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +245,16 @@ def test_bad_options_are_refused_in_sentences(
         (lambda: rl.PIADMM2(sigma=-1.0), "sigma is -1.0"),
         (lambda: rl.PIADMM2(sigma_is="spread"), "sigma_is is 'spread'"),
         (lambda: rl.WPG(alpha=-0.1), "alpha is -0.1"),
-        (lambda: rl.PWADMM(walks=0), "There are 0 tokens"),
+        (lambda: rl.PWADMM(walks=0), "The number of walks is 0"),
+        (lambda: rl.PWADMM(walks=2.5), "The number of walks is 2.5"),
+        (lambda: rl.SIADMM(batch=2.5), "batch is 2.5"),
+        (lambda: rl.SIADMM(c_tau=float("nan")), "c_tau is nan"),
+        (lambda: rl.IncrementalGradient(decay=float("nan")), "decay is nan"),
+        (lambda: rl.IADMM(rho="10"), "rho is '10': use a number"),
+        (lambda: rl.IADMM(regulariser=0.1), "The regulariser is 0.1"),
+        (lambda: rl.IADMM(start=0), "The start is 0"),
+        (lambda: rl.WADMM(walk=rl.MetropolisWalk), "The walk is <class"),
+        (lambda: rl.IADMM, "is not an algorithm"),
         (lambda: rl.PWADMM(walks=11), "11 tokens can't start at distinct agents of 10"),
         (lambda: rl.PWADMM(tau=-1.0), "tau is -1.0"),
         (lambda: rl.SIADMM(batch=0), "batch is 0"),
@@ -257,6 +273,117 @@ def test_what_a_problem_lacks_is_refused_before_the_start(problem: rl.LeastSquar
         rl.simulate(rl.SIADMM(), by_callables(problem), network, 10)
     with pytest.raises(ValueError, match="10 agents but the network has 11"):
         rl.simulate(rl.IADMM(), problem, rl.ring(11), 10)
+
+
+def test_the_wrong_kind_of_thing_is_named(problem: rl.LeastSquares, network: rl.Network) -> None:
+    with pytest.raises(ValueError, match="The network is a Graph: use for instance"):
+        rl.simulate(rl.IADMM(), problem, network.to_networkx(), 10)
+    with pytest.raises(ValueError, match="The problem is a list without agents, dim, kernel"):
+        rl.simulate(rl.IADMM(), [1, 2], network, 10)
+    run = rl.simulate(rl.IADMM(), problem, network, 20, engine="python")
+    with pytest.raises(ValueError, match="There is no agent 99"):
+        run.readout(99)
+
+
+def test_numbers_of_other_types_are_taken_for_what_they_are(
+    problem: rl.LeastSquares, network: rl.Network, tmp_path: Path
+) -> None:
+    algorithm = rl.PWADMM(walks=np.int64(3), rho=np.float32(1.0))
+    ours = rl.simulate(
+        algorithm, problem, network, 2e2, seed=np.uint64(7), reader=np.int64(3), record=1e1, engine="python"
+    )
+    theirs = rl.simulate(
+        rl.PWADMM(walks=3, rho=1.0), problem, network, 200, seed=7, reader=3, record=10, engine="python"
+    )
+    assert (ours.x == theirs.x).all() and len(ours.history) == 21
+    assert rl.load_run(ours.save(tmp_path / "run.npz")).algorithm == algorithm
+
+
+def test_with_a_regulariser_the_history_and_readout_speak_of_the_solution(
+    problem: rl.LeastSquares, network: rl.Network, tmp_path: Path
+) -> None:
+    algorithms = (rl.IADMM(regulariser=rl.L1(30.0)), rl.WPG(0.05, regulariser=rl.Box(-1.0, 0.3)))
+    for algorithm in algorithms:
+        run = rl.simulate(algorithm, problem, network, 3000, record=100)
+        assert np.abs(run.token - run.estimate).max() > 1e-3
+        last = run.history.iloc[-1]
+        assert max(last["token_error"], last["consensus"], last["error"]) < 1e-9
+        assert np.abs(run.readout().estimate - run.optimum).max() < 1e-9
+        assert (rl.load_run(run.save(tmp_path / "run.npz")).readout().estimate == run.readout().estimate).all()
+        stopped = rl.simulate(algorithm, problem, network, 3000, tolerance=1e-6)
+        spread = np.linalg.norm(stopped.x - stopped.estimate, axis=1)
+        expected = np.sqrt((spread**2).mean()) / np.linalg.norm(stopped.optimum)
+        assert stopped.history["consensus"].iloc[-1] == pytest.approx(expected)
+
+
+def test_tolerance_and_contentment_are_both_obeyed(problem: rl.LeastSquares, network: rl.Network) -> None:
+    both = rl.simulate(rl.IADMM(), problem, network, 20_000, tolerance=1e-2, content=1e-9)
+    assert (both.stop, both.hops) == (
+        "tolerance",
+        rl.simulate(rl.IADMM(), problem, network, 20_000, tolerance=1e-2).hops,
+    )
+    assert rl.simulate(rl.IADMM(), problem, network, 20_000, tolerance=1e-30, content=1e-6).stop == "content"
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 5])
+def test_a_shorter_run_is_the_beginning_of_a_longer_one(
+    tokens: int, problem: rl.LeastSquares, network: rl.Network
+) -> None:
+    """Also for the messages that are still under way when the shorter one ends."""
+    options = {"seed": 3, "transcript": True, "engine": "python"}
+    long = rl.simulate(rl.IPWADMM(walks=tokens), problem, network, 150, **options).transcript
+    for hops in range(1, 90, 7):
+        short = rl.simulate(rl.IPWADMM(walks=tokens), problem, network, hops, **options).transcript
+        assert (short.receiver == long.receiver[:hops]).all()
+        assert (short.tokens == long.tokens[:hops]).all()
+
+
+def test_units_are_the_messages_of_the_transcript() -> None:
+    line, small = rl.path(5), rl.paper_least_squares(agents=5)
+    for hops in range(1, 40):
+        walk = rl.MetropolisWalk(self_loops_free=True)
+        free = rl.simulate(rl.WADMM(walk=walk), small, line, hops, transcript=True, engine="python")
+        assert free.units == (free.transcript.sender != free.transcript.receiver).sum()
+    for network in (line, rl.ring(5)):
+        stopped = rl.simulate(rl.IADMM(), small, network, 20_000, content=1e-6, transcript=True)
+        transcript = stopped.transcript
+        assert stopped.stop == "content"
+        assert stopped.units == len(transcript) == stopped.history["units"].iloc[-1]
+        assert (transcript.receiver[:-1] == transcript.sender[1:]).all()
+        lap = len(network.tour().order)
+        assert (transcript.tokens[-lap:] == stopped.token).all() and transcript.relayed[-lap:].all()
+        assert set(transcript.sender[-lap:]) == set(range(5))
+
+
+def test_the_readout_of_any_agent_passes_over_what_it_only_relayed() -> None:
+    small, line = rl.paper_least_squares(agents=8), rl.path(8)
+    for agent in range(8):
+        by_reader = rl.simulate(rl.IADMM(), small, line, 500, reader=agent, engine="python")
+        by_transcript = rl.simulate(rl.IADMM(), small, line, 500, transcript=True, engine="python")
+        received, expected = by_transcript.transcript.worked_on_by(agent), by_reader.received
+        # One that has just arrived may be missing: the transcript does not say what becomes of it.
+        assert any(np.array_equal(received[-15:], expected[len(expected) - 15 - late :][:15]) for late in (0, 1))
+
+
+def test_a_large_cap_needs_no_room_for_what_does_not_happen(problem: rl.LeastSquares, network: rl.Network) -> None:
+    run = rl.simulate(rl.IADMM(), problem, network, 10**10, transcript=True, tolerance=1e-3)
+    assert run.stop == "tolerance" and len(run.transcript) == run.hops < 10_000
+
+
+def test_divergence_of_python_functions_is_an_outcome_too() -> None:
+    steep = [lambda x: np.sinh(x - 1.0)] * 4 + [lambda x: np.sinh(x + 3.0)]
+    run = rl.simulate(rl.IncrementalGradient(alpha=30.0), rl.CallableProblem(steep, 1), rl.ring(5), 1000)
+    assert run.stop == "diverged"
+
+
+def test_an_interrupt_among_many_seeds_returns_what_there_is(problem: rl.LeastSquares, network: rl.Network) -> None:
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    many = rl.simulate(rl.IADMM(), by_callables(problem), network, 50_000, seeds=range(50), record=50_000)
+    timer.join()
+    assert 0 < len(many) < 50
+    assert any(run.stop == "interrupted" for run in many)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_zero_hops_are_the_start(problem: rl.LeastSquares, network: rl.Network) -> None:

@@ -95,3 +95,18 @@ def test_above_the_floor_of_its_noise_pi_admm2_stops() -> None:
     run = rl.simulate(rl.PIADMM2(), problem, rl.ring(AGENTS), 100_000, content=1.5 * floor)
     assert run.stop == "content"
     assert mean_gradient(problem, run) <= 1.5 * floor
+
+
+def test_a_start_that_breaks_the_balance_is_refused() -> None:
+    """With the paper's printed sign Σc_i is not Nz, and contentment would mean nothing."""
+    wrong = rl.RandomStart(start=rl.UniformStart(0.0, 100.0, printed_sign=True))
+    with pytest.raises(ValueError, match="at a wrong point"):
+        rl.simulate(wrong, rl.paper_least_squares(agents=AGENTS), rl.ring(AGENTS), 1000, content=1e-6)
+
+
+def test_the_stop_is_right_to_the_last_digit() -> None:
+    for seed in range(5):
+        problem = rl.paper_least_squares(agents=20, seed=seed)
+        for tolerance in (1e-10, 1e-11, 2e-12):
+            run = rl.simulate(rl.IADMM(rho=1000.0), problem, rl.ring(20), 400_000, content=tolerance)
+            assert run.stop == "hops" or mean_gradient(problem, run) <= tolerance

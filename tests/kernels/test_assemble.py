@@ -85,8 +85,9 @@ def test_without_a_literal_the_module_s_own_number_counts() -> None:
     np.testing.assert_array_equal(out, np.ones(3))
 
 
-@pytest.mark.parametrize("function", [uses_a_table, uses_nothing_known])
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("function", "compiled"), [(uses_a_table, True), (uses_nothing_known, False), (uses_nothing_known, True)]
+)
 def test_unknown_names_are_refused(function: Callable[..., Any], compiled: bool) -> None:
     name = "TABLE" if function is uses_a_table else "nowhere_defined"
     with pytest.raises(ValueError, match=f"{function.__name__} uses the name '{name}'") as caught:

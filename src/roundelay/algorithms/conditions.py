@@ -29,8 +29,8 @@ class Conditions(tuple[Condition, ...]):
 
     @property
     def hold(self) -> bool:
-        """Whether every one of them is known to hold."""
-        return all(condition.holds is True for condition in self)
+        """Whether there are any, and every one of them is known to hold."""
+        return bool(self) and all(condition.holds is True for condition in self)
 
     def __str__(self) -> str:
         return "\n".join(str(condition) for condition in self) or "No theorem is known for this method."

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from roundelay.algorithms.conditions import Conditions, gradient_step
-from roundelay.algorithms.slots import at_token, gradient
+from roundelay.algorithms.slots import at_token, estimate, gradient
 from roundelay.algorithms.token_method import Initial
 from roundelay.kernels import DIM, Matrix, Part, Vector, each, norm, vector
+from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, Walk
 from roundelay.problems import NoRegulariser, Problem, Regulariser
 
@@ -40,7 +41,7 @@ def visit_wpg(
     """y_i⁺ = z − α∇f_i(z), z̄⁺ = z̄ + (y_i⁺ − y_i)/N, z = prox of αr/N at z̄; x_i keeps the z that i saw."""
     z, slope, change = vector(DIM), vector(DIM), vector(DIM)
     alpha = method.alpha
-    at_token(method.regulariser, alpha / agents, token, z)
+    estimate(method, agents, token, z)
     gradient(problem, i, z, slope)
     inverse_agents = 1.0 / agents
     for d in each(DIM):
@@ -56,14 +57,20 @@ def visit_wpg(
     return 0.0, 0.0
 
 
+def estimate_wpg(method: WPGNumbers, agents: int, token: Vector, z: Vector) -> None:
+    """Z = prox of αr/N at the token, so that Σ f_i + r is minimised."""
+    at_token(method.regulariser, method.alpha / agents, token, z)
+
+
 def unrest_wpg(problem: Any, method: WPGNumbers, i: int, agents: int, token: Vector, share: Vector) -> float:
     """‖∇f_i(z) + (y_i − z)/α‖: as for ADMM with ρ = 1/α."""
     z, slope = vector(DIM), vector(DIM)
-    at_token(method.regulariser, method.alpha / agents, token, z)
+    estimate(method, agents, token, z)
     gradient(problem, i, z, slope)
+    rounding = 1e-15 * (norm(slope) + (norm(share) + norm(z)) / method.alpha)
     for d in each(DIM):
         slope[d] += (share[d] - z[d]) / method.alpha
-    return norm(slope)
+    return norm(slope) + rounding
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,8 @@ class WalkGradient:
         """The kernel function `visit` with all that it calls, and its numbers."""
         part = self.regulariser.part()
         return Part(
-            (("visit", visit_wpg), ("unrest", unrest_wpg), *part.functions), WPGNumbers(float(self.alpha), part.numbers)
+            (("visit", visit_wpg), ("estimate", estimate_wpg), ("unrest", unrest_wpg), *part.functions),
+            WPGNumbers(float(self.alpha), part.numbers),
         )
 
     def start_states(self, seed: int, agents: int, dim: int) -> Initial:
@@ -115,9 +123,12 @@ class WPG:
     walk: Walk = Cycle()
     regulariser: Regulariser = NoRegulariser()
 
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
     def parts(self) -> WalkGradient:
         """A gradient step at the token, averaged over the agents."""
-        _check_step(self.alpha)
+        finite_number("alpha", self.alpha, above=0.0)
         return WalkGradient(self.alpha, self.walk, self.regulariser)
 
     def conditions(self, problem: Problem) -> Conditions:
@@ -157,6 +168,12 @@ def visit_descent(
     return 0.0, 0.0
 
 
+def estimate_is_token(method: DescentNumbers, agents: int, token: Vector, z: Vector) -> None:
+    """Z is the token."""
+    for d in each(DIM):
+        z[d] = token[d]
+
+
 def never_at_rest(problem: Any, method: DescentNumbers, i: int, agents: int, token: Vector, share: Vector) -> float:
     """No agent can tell."""
     return math.inf
@@ -176,7 +193,8 @@ class Descent:
     def update(self) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
         return Part(
-            (("visit", visit_descent), ("unrest", never_at_rest)), DescentNumbers(float(self.alpha), float(self.decay))
+            (("visit", visit_descent), ("estimate", estimate_is_token), ("unrest", never_at_rest)),
+            DescentNumbers(float(self.alpha), float(self.decay)),
         )
 
     def start_states(self, seed: int, agents: int, dim: int) -> Initial:
@@ -211,16 +229,15 @@ class IncrementalGradient:
     decay: float = 0.0
     walk: Walk = Cycle()
 
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
     def parts(self) -> Descent:
         """A gradient step of the token itself."""
-        _check_step(self.alpha)
+        finite_number("alpha", self.alpha, above=0.0)
+        finite_number("decay", self.decay)
         return Descent(self.alpha, self.decay, self.walk)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough."""
         return gradient_step(self.alpha, problem)
-
-
-def _check_step(alpha: float) -> None:
-    if not (math.isfinite(alpha) and alpha > 0.0):
-        raise ValueError(f"alpha is {alpha}: the step must be a positive, finite number.")

@@ -30,6 +30,9 @@ class IADMM:
     start: Start = ZeroStart()
     regulariser: Regulariser = NoRegulariser()
 
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
     def parts(self) -> TokenADMM:
         """Cycle, x-step, no perturbation, zero start."""
         return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start, self.regulariser)
@@ -53,6 +56,9 @@ class RandomStart:
     rho: float = 10.0
     first_order: bool = False
     start: Start = UniformStart(0.0, 100.0)
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, no perturbation, random start."""
@@ -79,6 +85,9 @@ class PIADMM1:
     start: Start = UniformStart(0.0, 100.0)
     first_order: bool = False
     gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, perturbed step size, random start."""
@@ -110,6 +119,9 @@ class PIADMM2:
     start: Start = UniformStart(0.0, 100.0)
     first_order: bool = False
     sigma_is: Literal["deviation", "variance"] = "deviation"
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, perturbed primal variable, random start."""

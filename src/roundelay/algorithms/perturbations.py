@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, each, normals, uniform, vector
+from roundelay.kernels.checks import finite_number
 
 
 class Perturbation(Protocol):
@@ -66,9 +67,8 @@ class StepSizeNoise:
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.gamma) and self.gamma > 0.0):
-            raise ValueError(f"gamma is {self.gamma}: the step size must be multiplied by a positive, finite number.")
-        if not 0.0 <= self.spread < 1.0:
+        finite_number("gamma", self.gamma, above=0.0)
+        if not 0.0 <= finite_number("gamma_spread", self.spread) < 1.0:
             raise ValueError(
                 f"gamma_spread is {self.spread}: use a number from 0 up to, but not including, 1, "
                 "so that the step size stays positive."
@@ -105,8 +105,7 @@ class PrimalNoise:
     sigma: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.sigma) and self.sigma >= 0.0):
-            raise ValueError(f"sigma is {self.sigma}: use a finite standard deviation that is not negative.")
+        finite_number("sigma", self.sigma, least=0.0)
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
@@ -144,6 +143,10 @@ class Schedule:
     c_tau: float
     c_gamma: float
 
+    def __post_init__(self) -> None:
+        finite_number("c_tau", self.c_tau, least=0.0)
+        finite_number("c_gamma", self.c_gamma, above=0.0)
+
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
         numbers = ScheduleNumbers(float(self.c_tau), float(self.c_gamma))
@@ -174,8 +177,7 @@ class Inertia:
     tau: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.tau) and self.tau >= 0.0):
-            raise ValueError(f"tau is {self.tau}: use a finite number that is not negative.")
+        finite_number("tau", self.tau, least=0.0)
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""

@@ -51,6 +51,12 @@ def disturb(perturbation: Any, seed: int, i: int, hop: int, new: Vector) -> None
 
 
 @slot
+def estimate(method: Any, agents: int, token: Vector, z: Vector) -> None:
+    """Z = the solution that the token stands for, the method's step size taken into account."""
+    raise NotImplementedError
+
+
+@slot
 def at_token(regulariser: Any, scale: float, token: Vector, z: Vector) -> None:
     """Z = argmin_z scale·r(z) + ½‖z − token‖²: the token itself without a regulariser."""
     raise NotImplementedError

@@ -30,6 +30,9 @@ class SIADMM:
     c_gamma: float = 1.0
     batch: int = 10
 
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
     def parts(self) -> TokenADMM:
         """Cycle, sampled x-step, scheduled step sizes, zero start."""
         return TokenADMM(self.rho, Cycle(), Sampled(self.batch), Schedule(self.c_tau, self.c_gamma), ZeroStart())

@@ -11,9 +11,10 @@ import numpy as np
 
 from roundelay.algorithms.perturbations import Perturbation
 from roundelay.algorithms.starts import Start
-from roundelay.algorithms.update import ADMMNumbers, unrest, visit
+from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
 from roundelay.algorithms.xsteps import XStep
 from roundelay.kernels import Matrix, Part, Vector
+from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Walk
 from roundelay.problems import NoRegulariser, Regulariser
 
@@ -51,7 +52,7 @@ class TokenMethod(Protocol):
         """The kernel functions that the problem must provide."""
 
     def update(self) -> Part:
-        """The kernel functions `visit` and `unrest` with all that they call, and their numbers."""
+        """The kernel functions `visit`, `estimate` and `unrest` with all that they call, and their numbers."""
 
     def start_states(self, seed: int, agents: int, dim: int) -> Initial:
         """x_i, y_i and c_i before the first hop."""
@@ -64,6 +65,9 @@ class TokenMethod(Protocol):
 
     def no_contentment(self, content: float, dim: int, agents: int) -> str:
         """Why the agents' own stopping rule can't work with this tolerance; empty where it can."""
+
+
+EXAMPLES = {"walk": "MetropolisWalk()", "start": "UniformStart(0.0, 100.0)", "regulariser": "L1(0.1)"}
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,15 @@ class TokenADMM:
     tokens: int = 1
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.rho) and self.rho > 0.0):
-            raise ValueError(f"rho is {self.rho}: the penalty must be a positive, finite number.")
-        if self.tokens < 1:
-            raise ValueError(f"There are {self.tokens} tokens: at least one must go round.")
+        finite_number("rho", self.rho, above=0.0)
+        whole_number("The number of walks", self.tokens, least=1)
+        for name, choice, member in (
+            ("walk", self.walk, "first_places"),
+            ("start", self.start, "draw"),
+            ("regulariser", self.regulariser, "prox"),
+        ):
+            if isinstance(choice, type) or not hasattr(choice, member):
+                raise ValueError(f"The {name} is {choice!r}: use an object such as {EXAMPLES[name]}.")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -99,6 +108,7 @@ class TokenADMM:
         parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part())
         functions: list[tuple[str, Callable[..., Any]]] = [
             ("visit", visit),
+            ("estimate", estimate),
             ("unrest", unrest),
             *(pair for part in parts for pair in part.functions),
         ]

@@ -46,7 +46,7 @@ def visit(
     """
     z, w, new, change = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
     rho = method.rho
-    at_token(method.regulariser, 1.0 / (agents * rho), token, z)
+    estimate(method, agents, token, z)
     pull, step, inertia = step_sizes(method.perturbation, rho, seed, i, hop, turn)
     for d in each(DIM):
         w[d] = pull * z[d] + (y[i, d] + inertia * x[i, d])
@@ -66,16 +66,22 @@ def visit(
     return 0.0, 0.0
 
 
+def estimate(method: ADMMNumbers, agents: int, token: Vector, z: Vector) -> None:
+    """Z = prox of r/(Nρ) at the token, so that Σ f_i + r is minimised: the token itself without a regulariser."""
+    at_token(method.regulariser, 1.0 / (agents * method.rho), token, z)
+
+
 def unrest(problem: Any, method: ADMMNumbers, i: int, agents: int, token: Vector, share: Vector) -> float:
     """‖∇f_i(z) + ρ(c_i − z)‖: how far agent i is from balance with the token.
 
     Because Σc_i = N·token, the mean of these vectors over the agents is the gradient of (1/N)Σf_i at z, plus
     ρ(token − z), which is the regulariser's subgradient there. So where all are at most tol, z is stationary
-    within tol.
+    within tol. An allowance for rounding is added, so that this holds to the last digit.
     """
     z, slope = vector(DIM), vector(DIM)
-    at_token(method.regulariser, 1.0 / (agents * method.rho), token, z)
+    estimate(method, agents, token, z)
     gradient(problem, i, z, slope)
+    rounding = 1e-15 * (norm(slope) + method.rho * (norm(share) + norm(z)))
     for d in each(DIM):
         slope[d] += method.rho * (share[d] - z[d])
-    return norm(slope)
+    return norm(slope) + rounding

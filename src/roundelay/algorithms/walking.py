@@ -32,6 +32,9 @@ class WADMM:
     start: Start = ZeroStart()
     regulariser: Regulariser = NoRegulariser()
 
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
     def parts(self) -> TokenADMM:
         """Random walk, x-step, no perturbation, zero start."""
         return TokenADMM(self.rho, self.walk, xstep(self.first_order), Unperturbed(), self.start, self.regulariser)
@@ -57,6 +60,9 @@ class PWADMM:
     walks: int = 25
     first_order: bool = False
     walk: Walk = MetropolisWalk()
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Several random walks, x-step, inertia, zero start."""
@@ -84,6 +90,9 @@ class IPWADMM:
     tau: float = 0.0
     walks: int = 25
     first_order: bool = False
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Several walks with choice, x-step, inertia, zero start."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from roundelay.algorithms.slots import gradient, minimise, row_slope
 from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, each, uniform, vector
+from roundelay.kernels.checks import whole_number
 
 
 class XStep(Protocol):
@@ -93,12 +94,11 @@ class Sampled:
     needs: tuple[str, ...] = ("row_slope",)
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise ValueError(f"batch is {self.batch}: draw at least one row.")
+        whole_number("batch", self.batch, least=1)
 
     def part(self) -> Part:
         """The kernel function `solve` and its numbers."""
-        return Part((("solve", solve_by_sample),), BatchNumbers(self.batch))
+        return Part((("solve", solve_by_sample),), BatchNumbers(int(self.batch)))
 
 
 def xstep(first_order: bool) -> XStep:

@@ -8,6 +8,7 @@ compiled code on disk, and after an edit of any of these it never finds the old 
 from __future__ import annotations
 
 import ast
+import atexit
 import builtins
 import hashlib
 import importlib.util
@@ -15,13 +16,14 @@ import inspect
 import linecache
 import math
 import os
+import shutil
 import sys
 import tempfile
 import textwrap
 import threading
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,8 @@ class Recipe:
     functions: tuple[tuple[str, str], ...]
     literals: tuple[tuple[str, int | float], ...]
     handed: tuple[str, ...]
+    # Other things that functions refer to: the plain module is given them as they are.
+    others: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
     @property
     def body(self) -> str:
@@ -85,6 +89,7 @@ def recipe(
     chosen = set(constants)
     provided = {*PRIMITIVES, *(("full_product", "eight_lanes") if compiled else DRAWS)}
     texts: dict[str, str] = {}
+    others: dict[str, Any] = {}
     queue = list(functions.items())
     while queue:
         slot, function = queue.pop()
@@ -102,12 +107,20 @@ def recipe(
                     queue.append((name, meant))
                 elif not _same_function(meant, functions.get(name)):
                     raise _clash(name, function)
+            elif not compiled and meant is not _MISSING:
+                if others.setdefault(name, meant) is not meant:
+                    raise _clash(name, function)
             else:
                 raise CannotCompileError(
                     f"The kernel function {function.__qualname__} uses the name {name!r}, which is neither a number, a function, "
                     "a primitive of roundelay.kernels nor a module that kernels may use (math, np): pass it in as an argument."
                 )
-    return Recipe(tuple(sorted(texts.items())), tuple(sorted(constants.items())), tuple(sorted(_shapes(handed))))
+    return Recipe(
+        tuple(sorted(texts.items())),
+        tuple(sorted(constants.items())),
+        tuple(sorted(_shapes(handed))),
+        tuple(others.items()),
+    )
 
 
 def _same_function(meant: Callable[..., Any], filler: Callable[..., Any] | None) -> bool:
@@ -133,15 +146,22 @@ def python_module(recipe: Recipe, dim: int) -> types.ModuleType:
         setattr(module, primitive, getattr(primitives, primitive))
     for draw in DRAWS:
         setattr(module, draw, getattr(random, draw))
+    for other, value in recipe.others:
+        setattr(module, other, value)
     path = f"<{name}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     exec(compile(text, path, "exec"), module.__dict__)
     return module
 
 
-@cache
 def compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     """The module with every function compiled, from disk where it has been compiled before."""
+    with _READING:  # threads must share one module, or each would compile its own
+        return _compiled_module(recipe, dim)
+
+
+@cache
+def _compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     import numba  # late: it takes most of a second, which the Python engine need not wait for
 
     from roundelay.engine import compiled
@@ -177,13 +197,17 @@ def compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
 def cache_folder() -> Path:
     """Where compiled modules are kept: ROUNDELAY_CACHE, or the user's cache folder, or a temporary one."""
     chosen = os.environ.get("ROUNDELAY_CACHE")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "roundelay"
     try:
-        base.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=base):
-            return base
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="roundelay-"))
+        folder = (
+            Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "roundelay"
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):  # not writable, or no home
+        temporary = Path(tempfile.mkdtemp(prefix="roundelay-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return temporary
 
 
 _MISSING = object()
@@ -260,7 +284,8 @@ def _shapes(handed: Iterable[Any]) -> set[str]:
     shapes = set()
     for value in handed:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            shapes.add(f"{type(value).__qualname__}({', '.join(value._fields)})")
+            # With the module: numba's index on disk names it, and must not be read after it has moved.
+            shapes.add(f"{type(value).__module__}.{type(value).__qualname__}({', '.join(value._fields)})")
             shapes |= _shapes(value)
     return shapes
 

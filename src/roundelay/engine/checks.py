@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.engine.monitors import Monitor
+from roundelay.kernels import Matrix
+from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
 from roundelay.networks import Network
 from roundelay.problems import Problem
 
 # History rows where the user does not choose.
 ROWS = 1000
+
+# What a run needs of a problem.
+PROBLEM = ("agents", "dim", "kernel", "optimum", "values", "gradients", "objective_gaps")
 
 NEEDS = {
     "minimise": "a proximal step",
@@ -30,17 +34,37 @@ def name_of(algorithm: Any) -> str:
     return str(getattr(algorithm, "name", type(algorithm).__name__))
 
 
+def the_problem(problem: Any, seed: int) -> Problem:
+    """The problem itself, or the one that a function makes of the seed."""
+    made = problem(seed) if callable(problem) and not hasattr(problem, "kernel") else problem
+    missing = [name for name in PROBLEM if not hasattr(type(made), name) and name not in getattr(made, "__dict__", {})]
+    if missing:
+        raise ValueError(
+            f"The problem is a {type(made).__name__} without {', '.join(missing)}: use for instance roundelay.LeastSquares(features, targets)."
+        )
+    return cast(Problem, made)
+
+
+def the_network(network: Any, seed: int) -> Network:
+    """The network itself, or the one that a function makes of the seed."""
+    made = network(seed) if callable(network) and not isinstance(network, Network) else network
+    if not isinstance(made, Network):
+        raise ValueError(
+            f"The network is a {type(made).__name__}: use for instance roundelay.ring(10), or roundelay.from_networkx(graph)."
+        )
+    return made
+
+
 def check_run(algorithm: Any, problem: Problem, network: Network, hops: int, seed: int, reader: int) -> TokenMethod:
     """The parts of an algorithm that fits the problem and the network."""
-    if not hasattr(algorithm, "parts"):
+    if isinstance(algorithm, type) or not hasattr(algorithm, "parts"):
         raise ValueError(f"{algorithm!r} is not an algorithm: use an object such as roundelay.IADMM(rho=10.0).")
     method: TokenMethod = algorithm.parts()
     if problem.agents != network.agents:
         raise ValueError(
             f"The problem has {problem.agents} agents but the network has {network.agents}: make them agree."
         )
-    if hops < 0:
-        raise ValueError(f"hops is {hops}: use a number that is not negative.")
+    whole_number("hops", hops, least=0)
     if not 0 <= seed < SEEDS:
         raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
     if not 0 <= reader < problem.agents:
@@ -58,6 +82,8 @@ def check_run(algorithm: Any, problem: Problem, network: Network, hops: int, see
 def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) -> None:
     """Every monitor must mean something for the method."""
     for monitor in monitors:
+        if isinstance(monitor, type) or not hasattr(monitor, "measure"):
+            raise ValueError(f"{monitor!r} is not a monitor: use an object such as roundelay.KKTResiduals().")
         refusal = monitor.refusal(method)
         if refusal:
             raise ValueError(f"{type(monitor).__name__} can't watch {name}: {refusal}. Leave it out.")
@@ -68,8 +94,8 @@ def check_stopping(
 ) -> None:
     """A stopping rule must be one that can be met."""
     for what, value in (("tolerance", tolerance), ("content", content)):
-        if value is not None and not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"{what} is {value}: use a positive, finite number.")
+        if value is not None:
+            finite_number(what, value, above=0.0)
     if content is None:
         return
     reason = method.no_contentment(content, problem.dim, problem.agents)
@@ -84,12 +110,8 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
     """The hops at which the history has a row; the last hop always has one."""
     if record is None:
         record = max(1, hops // ROWS)
-    if isinstance(record, (int, np.integer)):
-        if record < 1:
-            raise ValueError(
-                f"record is {record}: give the number of hops from row to row, at least 1, or a list of hops."
-            )
-        marks = np.arange(0, hops + 1, int(record), dtype=np.int64)
+    if np.ndim(record) == 0:
+        marks = np.arange(0, hops + 1, whole_number("record", record, least=1), dtype=np.int64)
     else:
         marks = np.unique(np.asarray(record, np.int64))
         if len(marks) and (marks[0] < 0 or marks[-1] > hops):
@@ -97,3 +119,13 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
                 f"record asks for the hops {marks[0]} to {marks[-1]}, but the run has the hops 0 to {hops}."
             )
     return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
+
+
+def check_balance(initial_share: Matrix, name: str) -> None:
+    """The agents' own stopping rule rests on Σc_i = Nz, which a start must not break."""
+    mean, size = np.abs(initial_share.mean(axis=0)).max(), np.abs(initial_share).max()
+    if mean > 1e-9 * (1.0 + size):
+        raise ValueError(
+            f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = 0: "
+            "leave `content` out, or use another start."
+        )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from roundelay.engine.interrupts import Interrupt
 from roundelay.engine.progress import Bar, Report
 from roundelay.engine.run import Run
 from roundelay.kernels import Vector
+from roundelay.kernels.checks import whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """One run for each seed, in the order of the seeds."""
+    """One run for each seed, in the order of the seeds; fewer where it was interrupted."""
 
     runs: tuple[Run, ...]
 
@@ -57,22 +59,35 @@ def _curve(run: Run, column: str, units: Vector) -> Vector:
     return run.history[column].to_numpy(np.float64)[rows]
 
 
-def run_seeds(one: Callable[[int], Run], seeds: Sequence[int], name: str, progress: Report | bool) -> Ensemble:
-    """One run for each seed. Compiled runs go side by side in threads, since compiled code frees the interpreter."""
-    seeds = tuple(seeds)
-    if not seeds:
+def run_seeds(
+    one: Callable[[int], Run], seeds: Sequence[int], name: str, progress: Report | bool, interrupt: Interrupt
+) -> Ensemble:
+    """One run for each seed, side by side in threads, since compiled code frees the interpreter.
+
+    Runs of the Python engine take turns on one core. An interrupt ends the runs that are under way, drops those
+    that had not begun, and what there is comes back.
+    """
+    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
+        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
+    keys = [whole_number("A seed", seed) for seed in seeds]
+    if not keys:
         raise ValueError("seeds is empty: give at least one seed.")
-    bar = Bar(f"{name}, {len(seeds)} seeds") if progress is True else None
+    bar = Bar(f"{name}, {len(keys)} seeds") if progress is True else None
     report = bar if bar is not None else (progress if callable(progress) else None)
-    runs: list[Run] = [one(seeds[0])]  # alone, so that the compilation happens once
-    if runs[0].stop == "interrupted":
-        return Ensemble(tuple(runs))
+    runs: list[Run] = []
     try:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            for done, run in enumerate(pool.map(one, seeds[1:]), start=1):
-                runs.append(run)
-                if report is not None:
-                    report(done + 1, len(seeds))
+            futures = [pool.submit(one, seed) for seed in keys]
+            for future in futures:
+                while not interrupt.asked and not future.done():
+                    wait([future], timeout=0.1)
+                if interrupt.asked:
+                    for other in futures:
+                        other.cancel()
+                if not future.cancelled():
+                    runs.append(future.result())
+                    if report is not None:
+                        report(len(runs), len(keys))
     finally:
         if bar is not None:
             bar.close()

@@ -43,7 +43,7 @@ class Gauge(NamedTuple):
     """How far the agents are from the optimum, kept up in O(p) a hop.
 
     `totals` holds Σ‖x_i − x*‖/‖x_i⁰ − x*‖, Σ‖x_i − x*‖ and Σ‖x_i − r‖²; `first` holds Σ(x_i − r). The reference
-    r is the token at the last resummation, so that no digits cancel. All sums are formed anew once a lap,
+    r is what the token stood for at the last resummation, so that no digits cancel. All sums are formed anew once a lap,
     because sums that are only kept up drift.
     """
 
@@ -67,10 +67,14 @@ class Log(NamedTuple):
 
 
 class Post(NamedTuple):
-    """The transcript: who sent which token to whom, a row a hop; empty where it is not wanted."""
+    """The transcript: who sent which token to whom, a row a hop; empty where it is not wanted.
+
+    `relayed` is 1 where the sender only passed the token on.
+    """
 
     sender: Integers
     receiver: Integers
+    relayed: Integers
     tokens: Matrix
 
 
@@ -176,7 +180,7 @@ def write_row(
     shift: Vector,
     token: Vector,
 ) -> None:
-    """One row of the history, from the sums; `shift` is the token less the reference."""
+    """One row of the history, from the sums; `shift` is what the token stands for, less the reference."""
     square = (second - 2.0 * dot(shift, first)) / agents + dot(shift, shift)
     log.units[row] = units
     log.accuracy[row] = accuracy / agents
@@ -193,6 +197,12 @@ def mean_of_tokens(trail: Trail, out: Vector) -> None:
     for m in range(TOKENS):
         for d in each(DIM):
             out[d] += trail.tokens[m, d] / TOKENS
+
+
+@slot
+def estimate(method: Any, agents: int, token: Vector, z: Vector) -> None:
+    """Slot of the method: the solution z that a token stands for."""
+    raise NotImplementedError
 
 
 @slot
@@ -230,7 +240,7 @@ def travel(
     """Go on to hop `until`, or until there is a reason to stop; returns that reason."""
     number = agents.x.shape[0]
     token, mean, before, change, shift = vector(DIM), vector(DIM), vector(DIM), vector(DIM), vector(DIM)
-    reference, first = vector(DIM), vector(DIM)
+    reference, first, z = vector(DIM), vector(DIM), vector(DIM)
     for d in each(DIM):
         token[d] = trail.tokens[0, d]
         reference[d] = gauge.reference[d]
@@ -247,15 +257,16 @@ def travel(
                 mean[d] = token[d]
             if TOKENS > 1:
                 mean_of_tokens(trail, mean)
+            estimate(method, number, mean, z)
             if since >= number:
                 since = 0
                 accuracy, error = sum_distances(agents, gauge)
                 for d in each(DIM):
-                    reference[d] = mean[d]
+                    reference[d] = z[d]
                 second = sum_spread(agents, reference, first)
             if hop == next_mark:
                 for d in each(DIM):
-                    shift[d] = mean[d] - reference[d]
+                    shift[d] = z[d] - reference[d]
                 write_row(log, mark, units, number, accuracy, error, second, first, shift, mean)
                 mark += 1
                 next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
@@ -320,18 +331,19 @@ def travel(
 
             if not far < rule.limit:
                 status = DIVERGED
-            elif watching:
+            if watching and status == RUNNING:
                 # The cheap conditions first: they spare the gradient until the end is near.
                 content = primal <= rule.content and dual <= rule.content
                 content = content and unrest(problem, method, i, number, token, agents.share[i]) <= rule.content
                 if all_content(rule, i, number, content):
                     status = ALL_CONTENT
-            elif error <= rule.error * number:
+            if error <= rule.error * number and status == RUNNING:
                 accuracy, error = sum_distances(agents, gauge)  # sums that are kept up drift: make sure
                 if error <= rule.error * number:
                     status = TOLERANCE_MET
         if posting:
             post.sender[hop] = i
+            post.relayed[hop] = 0 if works(walk, place) else 1
             for d in each(DIM):
                 post.tokens[hop, d] = token[d]
         hop += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -65,12 +65,15 @@ class Run:
     tour: str
     received: Matrix
     reader: int
+    lap_is_fixed: bool
+    token_scale: float
     transcript: Transcript | None = None
     problem: Problem | None = None
     regulariser: Regulariser | None = None
 
     def __repr__(self) -> str:
-        name = getattr(self.algorithm, "name", type(self.algorithm).__name__)
+        described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
+        name = described or getattr(self.algorithm, "name", type(self.algorithm).__name__)
         return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
 
     @property
@@ -95,7 +98,7 @@ class Run:
             "bytes": record.units * bytes_a_message(len(self.optimum)),
             "accuracy": record.accuracy,
             "error": record.error / scale,
-            "token_error": np.linalg.norm(record.tokens - self.optimum, axis=1) / scale,
+            "token_error": np.linalg.norm(self._solutions(record.tokens) - self.optimum, axis=1) / scale,
             "consensus": record.consensus / scale,
             "objective_gap": self._objective_gap(),
         }
@@ -117,13 +120,17 @@ class Run:
 
     def readout(self, agent: int | None = None) -> Readout:
         """The best estimate that one agent can make of the tokens it received: see `Readout`."""
-        if agent is None or agent == self.reader:
-            return read_out(self.received, self.token, self.tour != "")
-        if self.transcript is None:
-            raise ValueError(
-                f"The tokens that agent {agent} received were not kept: simulate with transcript=True, or with reader={agent}."
-            )
-        return read_out(self.transcript.received_by(agent), self.token, self.tour != "")
+        received = self.received
+        if agent is not None and agent != self.reader:
+            if not 0 <= agent < len(self.x):
+                raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {len(self.x) - 1}.")
+            if self.transcript is None:
+                raise ValueError(
+                    f"The tokens that agent {agent} received were not kept: simulate with transcript=True, or with reader={agent}."
+                )
+            received = self.transcript.worked_on_by(agent)
+        readout = read_out(received, self.token, self.lap_is_fixed)
+        return replace(readout, estimate=self._solutions(readout.estimate[None])[0])
 
     def save(self, path: str | Path) -> Path:
         """Save the run to one file, which `roundelay.load_run` reads again."""
@@ -131,28 +138,26 @@ class Run:
 
         return save_run(self, Path(path))
 
+    def _solutions(self, tokens: Matrix) -> Matrix:
+        """What tokens stand for: their prox, where they carry a regulariser."""
+        if self.regulariser is None:
+            return tokens
+        return np.array([self.regulariser.prox(token, self.token_scale) for token in tokens])
+
     def _objective_gap(self) -> Vector:
         if self.record.objective_gap is not None:
             return self.record.objective_gap
-        if self.problem is None or self.regulariser is None:
-            return np.full(len(self.record.hop), np.nan)
-        from roundelay.problems import NoRegulariser
-
         tokens = self.record.tokens
+        if self.problem is None or self.regulariser is None:
+            return np.full(len(tokens), np.nan)
         finite = np.isfinite(tokens).all(axis=1)
         gaps = np.full(len(tokens), np.inf)
-        if isinstance(self.regulariser, NoRegulariser):
-            gaps[finite] = self.problem.objective_gaps(tokens[finite])
-            return gaps
-        points = np.array([self.regulariser.prox(token, self._token_scale) for token in tokens[finite]])
-        added = np.array([self.regulariser.value(point) for point in points]) - self.regulariser.value(self.optimum)
-        smooth = self.problem.objective_gaps(points) - self.problem.objective_gaps(self.optimum[None])
+        points = self._solutions(tokens[finite])
+        regulariser, problem = self.regulariser, self.problem
+        added = np.array([regulariser.value(point) for point in points]) - regulariser.value(self.optimum)
+        smooth = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None])
         gaps[finite] = np.maximum(smooth + added, 0.0)
         return gaps
-
-    @property
-    def _token_scale(self) -> float:
-        return float(self.algorithm.parts().token_scale(len(self.x)))
 
 
 def _scale(optimum: Vector) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,15 +69,28 @@ class State:
         z = self.method.regulariser.prox(token, self.method.token_scale(len(self.agents.x)))
         return Snapshot(self.agents.x, self.agents.y, token, z)
 
+    def with_room(self, messages: int) -> State:
+        """The same state with room for a transcript of so many messages, at least twice as much as before."""
+        have = len(self.post.sender)
+        if have >= messages:
+            return self
+        size = max(messages, 2 * have)
+
+        def grown(old: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([old, np.zeros((size - have, *old.shape[1:]), old.dtype)])
+
+        sender, receiver, relayed, tokens = (grown(old) for old in self.post)
+        return replace(self, post=loop.Post(sender, receiver, relayed, tokens))
+
     def write_last_row(self) -> None:
         """The row of the hop at which the run ended, where that was not among the marks."""
-        row, x, token = self.rows, self.agents.x, self.mean_token
+        row, x, snapshot = self.rows, self.agents.x, self.snapshot()
         distances = np.linalg.norm(x - self.gauge.optimum, axis=1)
         self.log.units[row] = self.clock[loop.UNITS]
         self.log.accuracy[row] = (distances * self.gauge.weights).mean()
         self.log.error[row] = distances.mean()
-        self.log.consensus[row] = math.sqrt(((x - token) ** 2).sum(axis=1).mean())
-        self.log.tokens[row] = token
+        self.log.consensus[row] = math.sqrt(((x - snapshot.z) ** 2).sum(axis=1).mean())
+        self.log.tokens[row] = snapshot.token
         self.clock[loop.MARK] += 1
 
 
@@ -88,12 +101,11 @@ def new_state(
     seed: int,
     optimum: Vector,
     marks: NDArray[np.int64],
-    messages: int,
     tolerance: float | None,
     content: float | None,
     reader: int,
 ) -> State:
-    """The state before the first hop, with room for a history at `marks` and a transcript of `messages`."""
+    """The state before the first hop, with room for a history at `marks`."""
     agents, dim, tokens = problem.agents, problem.dim, method.tokens
     initial = method.start_states(seed, agents, dim)
     first = np.linalg.norm(initial.x - optimum, axis=1)
@@ -115,7 +127,7 @@ def new_state(
         loop.Log(
             marks, np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, dim))
         ),
-        loop.Post(np.zeros(messages, np.int64), np.zeros(messages, np.int64), np.zeros((messages, dim))),
+        loop.Post(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, dim))),
         loop.Reader(reader, np.zeros((WINDOW, dim)), np.zeros(1, np.int64)),
         loop.Rule(
             -1.0 if tolerance is None else float(tolerance * scale),

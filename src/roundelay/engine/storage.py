@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import json
 import os
-import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,25 @@ from roundelay.engine.transcript import Transcript
 
 FORMAT = 1
 
-PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "hops", "units", "tour", "reader")
+PLAIN = (
+    "seed",
+    "engine",
+    "engine_reason",
+    "outcome",
+    "stop",
+    "hops",
+    "units",
+    "tour",
+    "reader",
+    "lap_is_fixed",
+    "token_scale",
+)
 ARRAYS = ("tokens", "estimate", "x", "y", "optimum", "visits", "received")
 RECORD = ("hop", "units", "accuracy", "error", "consensus", "tokens")
-TRANSCRIPT = ("hop", "sender", "receiver", "tokens")
+TRANSCRIPT = ("hop", "sender", "receiver", "relayed", "tokens")
+
+# Only these hold what a run is described by; a file can't have anything else imported.
+OWN = ("roundelay.algorithms.", "roundelay.networks.walks", "roundelay.problems.regularisers")
 
 
 def save_run(run: Run, path: Path) -> Path:
@@ -39,13 +54,13 @@ def save_run(run: Run, path: Path) -> Path:
     if run.transcript is not None:
         arrays |= {f"transcript_{name}": getattr(run.transcript, name) for name in TRANSCRIPT}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    beside = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(beside, "xb") as file:
             np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
         os.replace(beside, path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
     return path
 
@@ -91,6 +106,8 @@ def _describe(thing: Any) -> Any:
         return {"module": type(thing).__module__, "class": type(thing).__qualname__, "fields": fields}
     if isinstance(thing, (tuple, list)):
         return [_describe(part) for part in thing]
+    if isinstance(thing, np.generic):
+        return thing.item()
     return thing if thing is None or isinstance(thing, (bool, int, float, str)) else repr(thing)
 
 
@@ -98,7 +115,7 @@ def _restore(described: Any) -> Any:
     """The object again, where it is roundelay's own; otherwise its description, since a file must not run code."""
     if isinstance(described, list):
         return tuple(_restore(part) for part in described)
-    if not isinstance(described, dict) or not described["module"].startswith("roundelay."):
+    if not isinstance(described, dict) or not described["module"].startswith(OWN):
         return described
     module = importlib.import_module(described["module"])
     maker = getattr(module, described["class"], None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Transcript:
-    """Row k: at hop k, `sender` passed the token `tokens[k]` on to `receiver`."""
+    """One row a message, in the order they were sent: at `hop`, `sender` passed the token on to `receiver`.
+
+    `relayed` tells where the sender had not worked on it but only passed it on: on a covering walk, or in the
+    lap of a frozen token.
+    """
 
     hop: NDArray[np.int64]
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
+    relayed: NDArray[np.bool_]
     tokens: Matrix
 
     def __len__(self) -> int:
@@ -31,9 +37,27 @@ class Transcript:
         """The tokens that an agent received, in order."""
         return self.tokens[self.receiver == agent]
 
+    def worked_on_by(self, agent: int) -> Matrix:
+        """The tokens that an agent received and then worked on; also one just arrived, if it never only relays."""
+        received = np.flatnonzero(self.receiver == agent)
+        sent = np.flatnonzero(self.sender == agent)
+        following = np.searchsorted(sent, received, side="right")  # what the agent sent next
+        arriving = following == len(sent)
+        worked = ~self.relayed[sent[np.minimum(following, len(sent) - 1)]] if len(sent) else arriving
+        never_relays = not self.relayed[sent].any()
+        return self.tokens[received[np.where(arriving, never_relays, worked)]]
+
     def frame(self) -> pd.DataFrame:
         """The transcript as a DataFrame: hop, sender, receiver, and the token's coordinates z0, z1, …"""
         import pandas as pd
 
-        columns = {"hop": self.hop, "sender": self.sender, "receiver": self.receiver}
+        columns = {"hop": self.hop, "sender": self.sender, "receiver": self.receiver, "relayed": self.relayed}
         return pd.DataFrame(columns | {f"z{d}": self.tokens[:, d] for d in range(self.tokens.shape[1])})
+
+
+def joined(pieces: Sequence[Transcript]) -> Transcript:
+    """Several transcripts, one after another."""
+    columns = (
+        [getattr(piece, name) for piece in pieces] for name in ("hop", "sender", "receiver", "relayed", "tokens")
+    )
+    return Transcript(*(np.concatenate(column) for column in columns))

@@ -1,0 +1,116 @@
+"""What is made of a run that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from roundelay.engine import loop
+from roundelay.engine.drive import Course
+from roundelay.engine.monitors import Monitor
+from roundelay.engine.run import Record, StopKind
+from roundelay.engine.state import State
+from roundelay.engine.transcript import Transcript, joined
+from roundelay.kernels import Matrix, Part, Vector
+from roundelay.networks import Network
+
+
+def outcome_in_words(stop: StopKind, hops: int, tolerance: float | None, content: float | None, last_lap: int) -> str:
+    """Why it stopped."""
+    words: dict[StopKind, str] = {
+        "hops": f"It made all {hops} hops that were asked for.",
+        "tolerance": f"The error came down to {tolerance} after {hops} hops.",
+        "content": f"All agents were content within {content} after {hops} hops; "
+        f"a last lap of {last_lap} hops carried the frozen token, and all confirmed.",
+        "diverged": f"It diverged at hop {hops}: the states left all bounds.",
+        "interrupted": f"It was interrupted after {hops} hops; the state is whole.",
+    }
+    return words[stop]
+
+
+def record_of(state: State, watched: list[tuple[float, ...]], monitors: Sequence[Monitor]) -> Record:
+    """The rows of the history."""
+    log, rows = state.log, state.rows
+    hop = np.append(log.marks[:rows], -1)[:rows]
+    hop[-1] = state.hop
+    units = log.units[:rows].copy()
+    units[-1] = state.clock[loop.UNITS]  # with the lap of a frozen token, where there was one
+    columns = [column for monitor in monitors for column in monitor.columns]
+    watch = {column: np.array([row[k] for row in watched]) for k, column in enumerate(columns)}
+    return Record(
+        hop,
+        units,
+        log.accuracy[:rows].copy(),
+        log.error[:rows].copy(),
+        log.consensus[:rows].copy(),
+        log.tokens[:rows].copy(),
+        watch,
+    )
+
+
+@dataclass(frozen=True)
+class Move:
+    """The last message of a token, sent at `hop`: who is about to receive it, whether it will work on it, and the cost."""
+
+    hop: int
+    receiver: int
+    works: bool
+    cost: int
+
+
+def next_moves(state: State, walk: Part, seed: int) -> list[Move]:
+    """Where each token is going, found as the loop would: one after another, counting the visits."""
+    functions, numbers, tokens = dict(walk.functions), walk.numbers, len(state.trail.tokens)
+    visits, moves = state.agents.visits.copy(), []
+    for hop in range(state.hop, state.hop + tokens):
+        place = int(state.trail.places[hop % tokens])
+        if hop < tokens:  # a token that has not yet made its first visit, in place
+            visits[int(functions["agent_at"](numbers, place))] += bool(functions["works"](numbers, place))
+            continue
+        following = int(functions["advance"](numbers, seed, hop, place, visits))
+        receiver, works = int(functions["agent_at"](numbers, following)), bool(functions["works"](numbers, following))
+        visits[receiver] += works
+        moves.append(Move(hop - tokens, receiver, works, int(functions["move_cost"](numbers, place, following))))
+    return moves
+
+
+def transcript_of(course: Course, following: list[Move], network: Network) -> Transcript:
+    """The messages of the hops, and between them those of the laps in which a frozen token went round."""
+    state = course.state
+    post = state.post
+    for move in following:
+        post.receiver[move.hop] = move.receiver
+
+    def messages(begin: int, end: int) -> Transcript:
+        own = slice(begin, end)
+        relayed = post.relayed[own] == 1
+        return Transcript(np.arange(begin, end), post.sender[own], post.receiver[own], relayed, post.tokens[own])
+
+    pieces, begin = [], 0
+    for frozen in course.frozen:
+        holder, token = int(post.receiver[frozen - 1]), post.tokens[frozen - 1]
+        pieces += [messages(begin, frozen), _frozen_lap(network, frozen, holder, token)]
+        begin = frozen
+    return joined([*pieces, messages(begin, state.hop)])
+
+
+def _frozen_lap(network: Network, hop: int, first: int, token: Vector) -> Transcript:
+    """The lap of a frozen token: from the agent that holds it once round the tour."""
+    order = network.tour().order
+    start = int(np.flatnonzero(order == first)[0])
+    senders = np.roll(order, -start)
+    count = len(order)
+    return Transcript(
+        np.full(count, hop), senders, np.roll(senders, -1), np.ones(count, bool), np.tile(token, (count, 1))
+    )
+
+
+def received_by_reader(state: State, following: list[Move]) -> Matrix:
+    """The tokens that the reader has received, with those just sent to it."""
+    tokens = state.trail.tokens
+    arriving = [
+        tokens[move.hop % len(tokens)] for move in following if move.works and move.receiver == state.reader.agent
+    ]
+    return np.vstack([state.received, *arriving])
