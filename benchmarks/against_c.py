@@ -105,7 +105,7 @@ def run_c(case: Case, library: ctypes.CDLL) -> tuple[float, np.ndarray[Any, Any]
     final = np.zeros(case.problem.dim)
     log, gauge, agents = state.log, state.gauge, state.agents
     arrays = [
-        agents.x, agents.y, agents.share, gauge.optimum, gauge.weights, gauge.distances,
+        agents.x, agents.y, agents.share, agents.visits, gauge.optimum, gauge.distances,
         log.accuracy, log.error, log.consensus, log.tokens, final,
     ]  # fmt: skip
     own = case.arguments(case.problem)

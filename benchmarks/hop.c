@@ -1,7 +1,7 @@
 /* A plain C loop of the work that the compiled engine does, to measure the engine against.
 
-   One hop: the agent's update, the sums of the history kept up in O(p), a row where one is due, the sums
-   formed anew once a lap. P is the dimension, R the rank of every Hessian; both are set when compiling. */
+   One hop: the agent's update, its visits counted, the sums of the history kept up in O(p), a row where one is
+   due, the sums formed anew once a lap. P is the dimension, R the rank of every Hessian; both are set when compiling. */
 #include <math.h>
 #include <stdint.h>
 
@@ -16,8 +16,7 @@ typedef struct {
     double accuracy, error, second, first[P], reference[P];
 } sums;
 
-static void sum_anew(long n, const double *x, const double *optimum, const double *weights, double *distances,
-                     const double *token, sums *s) {
+static void sum_anew(long n, const double *x, const double *optimum, double *distances, const double *token, sums *s) {
     s->accuracy = s->error = s->second = 0.0;
     for (int d = 0; d < P; d++) {
         s->first[d] = 0.0;
@@ -32,13 +31,13 @@ static void sum_anew(long n, const double *x, const double *optimum, const doubl
             s->second += spread * spread;
             s->first[d] += spread;
         }
-        distances[i] = sqrt(far);
-        s->accuracy += distances[i] * weights[i];
-        s->error += distances[i];
+        distances[2 * i + 1] = sqrt(far);
+        s->accuracy += distances[2 * i + 1] * distances[2 * i];
+        s->error += distances[2 * i + 1];
     }
 }
 
-static void keep_up(long i, const double *x, const double *before, const double *optimum, const double *weights,
+static void keep_up(long i, const double *x, const double *before, const double *optimum,
                     double *distances, sums *s) {
     double far = 0.0;
     for (int d = 0; d < P; d++) {
@@ -48,9 +47,9 @@ static void keep_up(long i, const double *x, const double *before, const double 
         s->second += change * (now + before[d] - 2.0 * s->reference[d]);
     }
     far = sqrt(far);
-    s->accuracy += (far - distances[i]) * weights[i];
-    s->error += far - distances[i];
-    distances[i] = far;
+    s->accuracy += (far - distances[2 * i + 1]) * distances[2 * i];
+    s->error += far - distances[2 * i + 1];
+    distances[2 * i + 1] = far;
 }
 
 static void write_row(long row, long n, const sums *s, const double *token, double *accuracy, double *error,
@@ -89,7 +88,7 @@ static double draw(uint64_t seed, uint64_t agent, uint64_t hop, uint64_t purpose
     long since = n, row = 0, place = 0, next = 0;                                                              \
     for (long hop = 0;; hop++, since++) {                                                                      \
         if (since >= n) {                                                                                      \
-            sum_anew(n, x, optimum, weights, distances, token, &s);                                            \
+            sum_anew(n, x, optimum, distances, token, &s);                                                     \
             since = 0;                                                                                         \
         }                                                                                                      \
         if (hop == next) {                                                                                     \
@@ -111,13 +110,14 @@ static double draw(uint64_t seed, uint64_t agent, uint64_t hop, uint64_t purpose
             xi[d] = new[d];                                                                                    \
             yi[d] = multiplier;                                                                                \
         }                                                                                                      \
-        keep_up(i, x, before, optimum, weights, distances, &s);                                                \
+        keep_up(i, x, before, optimum, distances, &s);                                                         \
+        visits[i]++;                                                                                           \
     }                                                                                                          \
     for (int d = 0; d < P; d++) final[d] = token[d];
 
 #define STATE                                                                                                  \
     long n, long hops, long every, const long *order, double rho, double *x, double *y, double *shares,        \
-        const double *optimum, const double *weights, double *distances, double *accuracy, double *error,      \
+        long *visits, const double *optimum, double *distances, double *accuracy, double *error,               \
         double *consensus, double *tokens, double *final
 
 /* (H + penalty)⁻¹(g + w) from the eigenvectors and eigenvalues of H, g being given along the eigenvectors;

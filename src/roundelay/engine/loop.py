@@ -44,12 +44,11 @@ class Gauge(NamedTuple):
 
     `totals` holds Σ‖x_i − x*‖/‖x_i⁰ − x*‖, Σ‖x_i − x*‖ and Σ‖x_i − r‖²; `first` holds Σ(x_i − r). The reference
     r is what the token stood for at the last resummation, so that no digits cancel. All sums are formed anew once a lap,
-    because sums that are only kept up drift.
+    because sums that are only kept up drift. A row of `distances` holds 1/‖x_i⁰ − x*‖ and the present ‖x_i − x*‖.
     """
 
     optimum: Vector
-    weights: Vector
-    distances: Vector
+    distances: Matrix
     totals: Vector
     reference: Vector
     first: Vector
@@ -149,8 +148,8 @@ def sum_distances(agents: Agents, gauge: Gauge) -> tuple[float, float]:
     error = 0.0
     for i in range(agents.x.shape[0]):
         far = distance(agents.x[i], gauge.optimum)
-        gauge.distances[i] = far
-        accuracy += far * gauge.weights[i]
+        gauge.distances[i, 1] = far
+        accuracy += far * gauge.distances[i, 0]
         error += far
     return accuracy, error
 
@@ -319,9 +318,9 @@ def travel(
 
             # Keep the sums up.
             far = distance(agents.x[i], gauge.optimum)
-            nearer = far - gauge.distances[i]
-            gauge.distances[i] = far
-            accuracy += nearer * gauge.weights[i]
+            nearer = far - gauge.distances[i, 1]
+            gauge.distances[i, 1] = far
+            accuracy += nearer * gauge.distances[i, 0]
             error += nearer
             for d in each(DIM):
                 change[d] = agents.x[i, d] - before[d]

@@ -87,7 +87,7 @@ class State:
         row, x, snapshot = self.rows, self.agents.x, self.snapshot()
         distances = np.linalg.norm(x - self.gauge.optimum, axis=1)
         self.log.units[row] = self.clock[loop.UNITS]
-        self.log.accuracy[row] = (distances * self.gauge.weights).mean()
+        self.log.accuracy[row] = (distances * self.gauge.distances[:, 0]).mean()
         self.log.error[row] = distances.mean()
         self.log.consensus[row] = math.sqrt(((x - snapshot.z) ** 2).sum(axis=1).mean())
         self.log.tokens[row] = snapshot.token
@@ -118,8 +118,7 @@ def new_state(
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
         loop.Gauge(
             optimum,
-            1.0 / np.where(first > 0.0, first, 1.0),
-            np.zeros(agents),
+            np.column_stack([1.0 / np.where(first > 0.0, first, 1.0), np.zeros(agents)]),
             np.zeros(3),
             np.zeros(dim),
             np.zeros(dim),
