@@ -27,6 +27,7 @@ from roundelay.networks import (
     star,
 )
 from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk
+from roundelay.plots import plot_convergence, save_figure
 from roundelay.problems import (
     L1,
     Box,
@@ -78,8 +79,10 @@ __all__ = [
     "paper_least_squares",
     "paper_logistic",
     "path",
+    "plot_convergence",
     "random_network",
     "ring",
+    "save_figure",
     "simulate",
     "star",
 ]

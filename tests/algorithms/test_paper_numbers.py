@@ -1,4 +1,4 @@
-"""The medians that ALGORITHMS.md reports for the paper's least squares, and the claims about drift."""
+"""Medians of the paper's least squares that an independent implementation found, and the claims about drift."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ updates there or only relays, `advance` which place follows, and `move_cost` wha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -158,13 +159,13 @@ def advance_least_visited(walk: GraphNumbers, seed: int, hop: int, place: int, v
     return place
 
 
-def _graph_part(network: Network, advance: object, self_loops_free: bool) -> Part:
+def _graph_part(network: Network, advance: Callable[..., int], self_loops_free: bool) -> Part:
     numbers = GraphNumbers(network.neighbour_starts, network.neighbours, 0 if self_loops_free else 1)
     return Part(
         (
             ("agent_at", agent_at_itself),
             ("works", always_works),
-            ("advance", advance),  # type: ignore[arg-type]
+            ("advance", advance),
             ("move_cost", move_cost_on_graph),
         ),
         numbers,
