@@ -1,0 +1,36 @@
+"""The examples run and show what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+
+
+def example(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_comparing_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = tmp_path / "compare.png"
+    example("compare_methods").main(seeds=2, figure=str(figure))
+    printed = capsys.readouterr().out
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert printed.count("units to 1e-6") == 3 and "inf" not in printed
+
+
+def test_unequal_hospitals_reach_the_pooled_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("unequal_hospitals").main() < 1e-6
+    assert "All agents were content" in capsys.readouterr().out
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == {"compare_methods", "unequal_hospitals"}
