@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.engine.choose import MANY
 from tests.engine.cases import AGENTS, Case, cases
 from tests.engine.support import by_reference, invariant_gap, largest_gap, trace
 from tests.reference import dense
@@ -37,6 +40,17 @@ def test_a_path_relays_where_an_agent_is_met_again() -> None:
     run = trace(rl.IADMM(), rl.paper_least_squares(agents=AGENTS), rl.path(AGENTS), 2 * (AGENTS - 1))
     assert (run.order == dense.RELAY).sum() == AGENTS - 2
     assert sorted(run.order[run.order >= 0]) == list(range(AGENTS))
+
+
+@pytest.mark.parametrize("make", [rl.paper_least_squares, rl.paper_logistic])
+def test_with_many_agents_data_are_asked_for_ahead_and_nothing_changes(make: Any) -> None:
+    agents = MANY + 3
+    problem, network = make(agents=agents, samples=2, seed=1), rl.random_network(agents, 3e-4, 1)
+    algorithm, options = rl.PIADMM1(first_order=True), {"record": [agents - 1, agents + 5], "seed": 2}
+    ours = rl.simulate(algorithm, problem, network, agents + 20, engine="compiled", **options)
+    plain = rl.simulate(algorithm, problem, network, agents + 20, engine="python", **options)
+    assert np.abs(ours.x - plain.x).max() <= 1e-12 * np.abs(plain.x).max()
+    assert np.abs(ours.token - plain.token).max() <= 1e-12 * np.abs(plain.token).max()
 
 
 @pytest.mark.parametrize("algorithm", [rl.IADMM, rl.WADMM])

@@ -33,7 +33,7 @@ import numpy as np
 from roundelay.engine import compiled_sums
 from roundelay.kernels import Part, primitives, random
 
-PRIMITIVES = ("each", "vector", "matrix", "dot", "norm", "distance", "solve_positive")
+PRIMITIVES = ("each", "vector", "matrix", "prefetch", "dot", "norm", "distance", "solve_positive")
 DRAWS = ("uniform", "normals")
 COMPILED = (
     ("dot", compiled_sums.dot),
@@ -76,13 +76,19 @@ def recipe(
     entry: tuple[tuple[str, Callable[..., Any]], ...],
     literals: tuple[tuple[str, int], ...],
     compiled: bool,
+    defaults: tuple[tuple[str, Callable[..., Any]], ...] = (),
 ) -> Recipe:
-    """Collect the source of every function that is needed, with the constants and helpers that it refers to."""
+    """Collect the source of every function that is needed, with the constants and helpers that it refers to.
+
+    `defaults` fill slots that no part fills.
+    """
     parts = tuple(parts)
     functions: dict[str, Callable[..., Any]] = dict(COMPILED) if compiled else {}
     for slot, function in (*entry, *(pair for part in parts for pair in part.functions)):
         if functions.setdefault(slot, function) is not function:
             raise ValueError(f"Two parts both provide the kernel function {slot!r}: give one of them another name.")
+    for slot, function in defaults:
+        functions.setdefault(slot, function)
     constants: dict[str, int | float] = dict(literals)
     for part in parts:
         constants.update(part.literals)
@@ -174,7 +180,7 @@ def _compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     text = (
         f"# Put together by roundelay from its own source; edits are lost.\n# {_digest(provided)}\n# numba {numba.__version__}\n"
         "from __future__ import annotations\nimport math\nimport numpy as np\nfrom numba import njit\n"
-        "from roundelay.engine.compiled import INNER, OUTER, each, full_product, stack_vector as eight_lanes\n"
+        "from roundelay.engine.compiled import INNER, OUTER, each, full_product, prefetch, stack_vector as eight_lanes\n"
         f"from roundelay.engine.compiled import {vector} as vector, {matrix} as matrix\n\n{body}\n"
     )
     name = f"roundelay_{_digest(text)}"

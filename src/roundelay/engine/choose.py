@@ -14,6 +14,9 @@ from roundelay.problems import Problem
 
 EngineChoice = Literal["auto", "compiled", "python"]
 
+# With more agents than this their states no longer stay in the processor's cache from lap to lap.
+MANY = 10_000
+
 SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.Post, loop.Reader, loop.Rule)
 
 
@@ -37,8 +40,9 @@ def recipe_of(method: TokenMethod, problem: Problem, network: Network, compiled:
     """All that the module of this run contains."""
     parts = (problem.kernel(), method.update(), method.walk.part(network))
     handed = (*(part.numbers for part in parts), *(shape(*shape._fields) for shape in SHAPES))
-    literals = (("DIM", problem.dim), ("TOKENS", method.tokens))
-    return recipe(parts, handed, (("travel", loop.travel),), literals, compiled)
+    literals = (("DIM", problem.dim), ("TOKENS", method.tokens), ("FAR", int(problem.agents > MANY)))
+    defaults = (("agent_soon", loop.nobody_soon), ("fetch", loop.fetch_nothing))
+    return recipe(parts, handed, (("travel", loop.travel),), literals, compiled, defaults)
 
 
 def prepare(method: TokenMethod, problem: Problem, network: Network, choice: EngineChoice) -> Prepared:

@@ -95,6 +95,24 @@ def scratch(dim):
 
 
 @intrinsic
+def prefetch(typing_context, array, row):
+    """Ask the processor for a row of an array; nothing else happens, whatever the row."""
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        stride = cgutils.unpack_tuple(builder, view.strides)[0]
+        word, flag, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        address = builder.add(builder.ptrtoint(view.data, word), builder.mul(arguments[1], stride))
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # For reading, to be kept, data.
+        builder.call(function, [builder.inttoptr(address, byte), *(ir.Constant(flag, n) for n in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@intrinsic
 def _high_product(typing_context, a, b):
     signature = types.uint64(types.uint64, types.uint64)
 

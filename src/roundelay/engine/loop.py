@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, dot, each, slot, vector
+from roundelay.kernels import DIM, FAR, TOKENS, Matrix, Vector, distance, dot, each, prefetch, slot, vector
 
 Integers = NDArray[np.int64]
 
@@ -109,6 +109,27 @@ def advance(walk: Any, seed: int, hop: int, place: int, visits: Integers) -> int
 def agent_at(walk: Any, place: int) -> int:
     """Slot of the walk: the agent at a place."""
     raise NotImplementedError
+
+
+@slot
+def agent_soon(walk: Any, place: int) -> int:
+    """Slot of the walk: an agent that the token will reach a few hops later."""
+    raise NotImplementedError
+
+
+def nobody_soon(walk: Any, place: int) -> int:
+    """Fills it where nobody knows."""
+    return 0
+
+
+@slot
+def fetch(problem: Any, i: int) -> None:
+    """Slot of the problem: ask for agent i's data, which will soon be needed."""
+    raise NotImplementedError
+
+
+def fetch_nothing(problem: Any, i: int) -> None:
+    """Fills it where the problem does not care."""
 
 
 @slot
@@ -285,6 +306,14 @@ def travel(
             if posting:
                 post.receiver[hop - TOKENS] = agent_at(walk, place)
         i = agent_at(walk, place)
+        if FAR:  # ask now for what a later hop will wait for
+            soon = agent_soon(walk, place)
+            fetch(problem, soon)
+            prefetch(agents.x, soon)
+            prefetch(agents.y, soon)
+            prefetch(agents.share, soon)
+            prefetch(agents.visits, soon)
+            prefetch(gauge.distances, soon)
         if TOKENS > 1:
             for d in each(DIM):
                 token[d] = trail.tokens[m, d]

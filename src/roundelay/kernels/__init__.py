@@ -13,6 +13,7 @@ not read an element after having written it: under the Python engine a name boun
 from roundelay.kernels.part import Numbers, Part, slot
 from roundelay.kernels.primitives import (
     DIM,
+    FAR,
     TOKENS,
     Matrix,
     Vector,
@@ -21,6 +22,7 @@ from roundelay.kernels.primitives import (
     each,
     matrix,
     norm,
+    prefetch,
     solve_positive,
     vector,
 )
@@ -29,6 +31,7 @@ from roundelay.kernels.random import BATCH, PLACE, PRIMAL, START, STEP, WALK, no
 __all__ = [
     "BATCH",
     "DIM",
+    "FAR",
     "PLACE",
     "PRIMAL",
     "START",
@@ -45,6 +48,7 @@ __all__ = [
     "matrix",
     "norm",
     "normals",
+    "prefetch",
     "slot",
     "solve_positive",
     "uniform",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-# Literals of the module that an engine puts together: the dimension p, and how many tokens go round.
+# Literals of the module that an engine puts together: the dimension p, how many tokens go round, and whether
+# there are so many agents that their data do not stay near the processor.
 DIM: int = 0
 TOKENS: int = 1
+FAR: int = 0
 
 
 def each(dim: int) -> Iterable[int]:
@@ -31,6 +34,10 @@ def vector(dim: int) -> Vector:
 def matrix(dim: int) -> Matrix:
     """Scratch space for one square matrix; its contents are undefined."""
     return np.empty((dim, dim))
+
+
+def prefetch(array: NDArray[Any], row: int) -> None:
+    """Ask for a row of an array that will soon be needed; only compiled code has a use for it."""
 
 
 def dot(a: Vector, b: Vector) -> float:

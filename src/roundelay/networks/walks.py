@@ -45,6 +45,12 @@ def agent_at_tour(walk: TourNumbers, place: int) -> int:
     return walk.order[place]
 
 
+def agent_soon_on_tour(walk: TourNumbers, place: int) -> int:
+    """The agent that the token will reach six hops later."""
+    ahead = place + 6
+    return walk.order[ahead if ahead < walk.order.shape[0] else 0]
+
+
 def works_on_tour(walk: TourNumbers, place: int) -> bool:
     """Whether the agent updates here: an agent met again in the same lap only relays."""
     return walk.works[place] == 1
@@ -72,6 +78,7 @@ class Cycle:
         return Part(
             (
                 ("agent_at", agent_at_tour),
+                ("agent_soon", agent_soon_on_tour),
                 ("works", works_on_tour),
                 ("advance", advance_on_tour),
                 ("move_cost", move_costs_one),

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roundelay.kernels import DIM, Matrix, Part, Vector, dot, each
+from roundelay.kernels import DIM, Matrix, Part, Vector, dot, each, prefetch
 from roundelay.problems.problem import check_agent, check_penalty
 from roundelay.problems.rows import Rows, Weights, check_ridge, read_rows, read_weights
 
@@ -71,6 +71,14 @@ def gradient(problem: Quadratics, i: int, x: Vector, out: Vector) -> None:
         slope = problem.curvatures[j] * dot(problem.vectors[j], x) - problem.along[j]
         for d in each(DIM):
             out[d] += slope * problem.vectors[j, d]
+
+
+def fetch(problem: Quadratics, i: int) -> None:
+    """Ask for what `minimise` and `gradient` will read of agent i."""
+    first = i * RANK if RANK else problem.starts[i]
+    prefetch(problem.vectors, first)
+    prefetch(problem.curvatures, first)
+    prefetch(problem.along, first)
 
 
 def row_slope(problem: Quadratics, i: int, j: int, x: Vector) -> float:
@@ -237,7 +245,7 @@ class LeastSquares:
         ranks = np.diff(self.quadratics.starts)
         uniform = int(ranks[0]) if (ranks == ranks[0]).all() else 0
         return Part(
-            (("minimise", minimise), ("gradient", gradient), ("row_slope", row_slope)),
+            (("minimise", minimise), ("gradient", gradient), ("row_slope", row_slope), ("fetch", fetch)),
             self.quadratics,
             (("RANK", uniform), ("FULL", int(uniform == self.dim))),
         )
