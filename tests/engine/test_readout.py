@@ -48,6 +48,7 @@ def test_a_method_without_an_invariant_is_not_extrapolated() -> None:
     problem, network = rl.paper_logistic(30, 30, 2, 4), rl.random_network(30, 0.3, 4)
     run = rl.simulate(rl.IncrementalGradient(alpha=0.1 / problem.L), problem, network, 600, seed=4, engine="python")
     assert not run.readout().extrapolated
+    assert "without an invariant" in run.readout().words
 
 
 def test_any_agent_can_read_out_what_it_received() -> None:

@@ -11,7 +11,6 @@ from roundelay.kernels import Matrix, Vector
 # How many of the last tokens are used.
 WINDOW = 20
 
-
 # How many tokens are held back, one after another, to see whether the extrapolation stands still.
 HELD_BACK = 4
 
@@ -43,14 +42,13 @@ class Readout:
 def read_out(received: Matrix, token: Vector, lap_is_fixed: bool) -> Readout:
     """The better of the token as it stands and the limit extrapolated from those that one agent received.
 
-    `lap_is_fixed` says that the token comes round by the same way each lap: on a random walk there is no
-    sequence to extrapolate.
+    `lap_is_fixed` says that the token comes round by the same way each lap and that the method keeps an
+    invariant: otherwise there is no sequence to extrapolate, or one that leads beside the optimum.
     """
     plain = float(np.linalg.norm(received[-1] - received[-2])) if len(received) > 1 else np.inf
     if not lap_is_fixed:
-        return Readout(
-            token, False, np.inf, plain, "The plain token: on a random walk there is nothing to extrapolate."
-        )
+        words = "The plain token: on a random walk, or without an invariant, there is nothing to extrapolate."
+        return Readout(token, False, np.inf, plain, words)
     if len(received) < HELD_BACK + 3:
         return Readout(token, False, np.inf, plain, "The plain token: too few laps to extrapolate.")
     sequence = received[-WINDOW:]
