@@ -29,7 +29,7 @@ from rich.table import Table
 
 import roundelay as rl
 from roundelay.engine.checks import marks_of
-from roundelay.engine.choose import prepare
+from roundelay.engine.choose import prepare, token_assembly
 from roundelay.engine.state import State, new_state
 
 EVERY = 1000
@@ -92,9 +92,9 @@ def fresh(case: Case) -> State:
 def run_engine(case: Case) -> tuple[float, np.ndarray[Any, Any]]:
     """Seconds and the final token."""
     state = fresh(case)
-    prepared = prepare(state.method, case.problem, case.network, "compiled")
+    prepared = prepare(token_assembly(state.method, case.problem, case.network), "compiled")
     began = time.perf_counter()
-    prepared.travel(prepared.problem, prepared.method, prepared.walk, np.uint64(0), *state.handed(), case.hops)
+    prepared.travel(*prepared.numbers, np.uint64(0), *state.handed(), case.hops)
     return time.perf_counter() - began, state.trail.tokens[0].copy()
 
 

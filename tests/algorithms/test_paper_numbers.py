@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.engine.choose import prepare
+from roundelay.engine.choose import prepare, token_assembly
 from roundelay.engine.state import new_state
 from tests.engine.support import mutated
 
@@ -47,7 +47,7 @@ def test_the_token_does_not_drift() -> None:
 def test_the_printed_update_would_drift() -> None:
     """The positive control: with s kept in place of the share c, the token wanders off."""
     problem, network, algorithm = rl.paper_least_squares(scale="mean"), rl.random_network(100, 0.3), rl.IADMM(rho=1.0)
-    right = prepare(algorithm.parts(), problem, network, "python")
+    right = prepare(token_assembly(algorithm.parts(), problem, network), "python")
     printed = mutated(
         algorithm, problem, network, "visit", "share[i, d] += whole * (moved - token[d])", "share[i, d] += change[d]"
     )
@@ -55,7 +55,7 @@ def test_the_printed_update_would_drift() -> None:
     for prepared in (right, printed):
         hops, optimum = 30_000, np.array(problem.optimum)
         state = new_state(algorithm.parts(), problem, network, 0, optimum, np.array([hops]), None, None, 0)
-        prepared.travel(prepared.problem, prepared.method, prepared.walk, 0, *state.handed(), hops)
+        prepared.travel(*prepared.numbers, 0, *state.handed(), hops)
         distances.append(np.linalg.norm(state.mean_token - optimum) / np.linalg.norm(optimum))
     assert distances[0] < 1e-14
     assert distances[1] > 100.0 * distances[0]

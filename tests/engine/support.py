@@ -12,7 +12,7 @@ import roundelay as rl
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import loop
 from roundelay.engine.assemble import python_module
-from roundelay.engine.choose import Prepared, prepare, recipe_of
+from roundelay.engine.choose import Prepared, prepare, recipe_of, token_assembly
 from roundelay.engine.state import new_state
 from roundelay.kernels import BATCH, PRIMAL, STEP, normals, uniform
 from roundelay.problems import NoRegulariser, composite_optimum
@@ -40,7 +40,7 @@ def trace(
 ) -> Trace:
     """Make one hop after another and keep every state."""
     method = algorithm.parts()
-    prepared = prepared or prepare(method, problem, network, engine)
+    prepared = prepared or prepare(token_assembly(method, problem, network), engine)
     optimum = np.array(composite_optimum(problem, method.regulariser))
     state = new_state(method, problem, network, seed, optimum, np.array([hops]), None, None, 0)
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
@@ -48,7 +48,7 @@ def trace(
     order = []
     for hop in range(1, hops + 1):
         visits = state.agents.visits.copy()
-        status = prepared.travel(prepared.problem, prepared.method, prepared.walk, key, *state.handed(), hop)
+        status = prepared.travel(*prepared.numbers, key, *state.handed(), hop)
         assert status == loop.RUNNING
         worked = np.flatnonzero(state.agents.visits - visits)
         order.append(int(worked[0]) if len(worked) else dense.RELAY)
@@ -61,12 +61,13 @@ def trace(
 
 def mutated(algorithm: Any, problem: Any, network: rl.Network, slot: str, old: str, new: str) -> Prepared:
     """The Python engine with one symbol of one kernel function changed."""
-    recipe = recipe_of(algorithm.parts(), problem, network, compiled=False)
+    assembly = token_assembly(algorithm.parts(), problem, network)
+    recipe = recipe_of(assembly, compiled=False)
     functions = dict(recipe.functions)
     assert functions[slot].count(old) == 1, f"{old!r} must stand exactly once in {slot}:\n{functions[slot]}"
     functions[slot] = functions[slot].replace(old, new)
     module = python_module(replace(recipe, functions=tuple(sorted(functions.items()))), problem.dim)
-    prepared = prepare(algorithm.parts(), problem, network, "python")
+    prepared = prepare(assembly, "python")
     return replace(prepared, travel=module.travel, functions=lambda: module)
 
 

@@ -12,11 +12,11 @@ import roundelay
 
 SCRIPT = """
 import sys, roundelay as rl
-from roundelay.engine.choose import prepare
+from roundelay.engine.choose import prepare, token_assembly
 assert rl.__file__.startswith(sys.argv[1]), rl.__file__
 problem, network = rl.paper_least_squares(agents=5), rl.ring(5)
 run = rl.simulate(rl.IADMM(), problem, network, 100)
-travel = prepare(rl.IADMM().parts(), problem, network, "compiled").travel
+travel = prepare(token_assembly(rl.IADMM().parts(), problem, network), "compiled").travel
 assert run.engine == "compiled"
 print(repr(float(run.token[0])), sum(travel.stats.cache_hits.values()), sum(travel.stats.cache_misses.values()))
 """

@@ -220,7 +220,7 @@ def test_an_interrupt_inside_a_thread_is_left_to_the_main_thread(problem: rl.Lea
         ({"hops": 10, "tolerance": "1e-3"}, r"tolerance is '1e-3': use a number"),
         ({"hops": 10, "monitors": rl.Invariant()}, r"give a list"),
         ({"hops": 10, "monitors": [rl.Invariant]}, r"is not a monitor"),
-        ({"hops": 10, "record": [3, 11]}, r"asks for the hops 3 to 11"),
+        ({"hops": 10, "record": [3, 11]}, r"asks for the steps 3 to 11"),
         ({"hops": 10, "tolerance": -1.0}, r"tolerance is -1.0"),
         ({"hops": 10, "content": float("nan")}, r"content is nan"),
         ({"hops": 10, "reader": 10}, r"reader is 10"),

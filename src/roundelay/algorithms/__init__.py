@@ -1,8 +1,35 @@
-"""The token family: one update under four choices, and its relatives that step along a gradient."""
+"""The token family, one update under four choices, with its relatives that step along a gradient; and gossip."""
 
 from roundelay.algorithms.conditions import Condition, Conditions
+from roundelay.algorithms.gossip import (
+    CHOCO,
+    COCA,
+    DADMM,
+    DGD,
+    EXTRA,
+    LEAD,
+    NIDS,
+    PQASGD,
+    ColouredDADMM,
+    DualPerturbedADMM,
+    EFSignSGD,
+    Everyone,
+    Gossip,
+    GossipMethod,
+    GradientTracking,
+    Metropolis,
+    Mixing,
+    Penalties,
+    PenaltyPerturbedADMM,
+    PrimalPerturbedADMM,
+    QuantisedADMM,
+    Scaffnew,
+    SparseDropping,
+    WeightedADMM,
+)
 from roundelay.algorithms.gradient import WPG, IncrementalGradient
 from roundelay.algorithms.incremental import IADMM, PIADMM1, PIADMM2, RandomStart
+from roundelay.algorithms.one_pass import OnePass
 from roundelay.algorithms.perturbations import (
     Inertia,
     Perturbation,
@@ -11,40 +38,69 @@ from roundelay.algorithms.perturbations import (
     StepSizeNoise,
     Unperturbed,
 )
+from roundelay.algorithms.sag import MCSAG
 from roundelay.algorithms.starts import Beginning, Start, UniformStart, ZeroStart
 from roundelay.algorithms.stochastic import SIADMM
 from roundelay.algorithms.token_method import Initial, TokenADMM, TokenMethod
+from roundelay.algorithms.tunable import Tunable
 from roundelay.algorithms.walking import IPWADMM, PWADMM, WADMM
 from roundelay.algorithms.xsteps import Exact, FirstOrder, Sampled, XStep
 
 __all__ = [
+    "CHOCO",
+    "COCA",
+    "DADMM",
+    "DGD",
+    "EXTRA",
     "IADMM",
     "IPWADMM",
+    "LEAD",
+    "MCSAG",
+    "NIDS",
     "PIADMM1",
     "PIADMM2",
+    "PQASGD",
     "PWADMM",
     "SIADMM",
     "WADMM",
     "WPG",
     "Beginning",
+    "ColouredDADMM",
     "Condition",
     "Conditions",
+    "DualPerturbedADMM",
+    "EFSignSGD",
+    "Everyone",
     "Exact",
     "FirstOrder",
+    "Gossip",
+    "GossipMethod",
+    "GradientTracking",
     "IncrementalGradient",
     "Inertia",
     "Initial",
+    "Metropolis",
+    "Mixing",
+    "OnePass",
+    "Penalties",
+    "PenaltyPerturbedADMM",
     "Perturbation",
     "PrimalNoise",
+    "PrimalPerturbedADMM",
+    "QuantisedADMM",
     "RandomStart",
     "Sampled",
+    "Scaffnew",
     "Schedule",
+    "SparseDropping",
     "Start",
     "StepSizeNoise",
     "TokenADMM",
     "TokenMethod",
+    "Tunable",
     "UniformStart",
     "Unperturbed",
+    "WeightedADMM",
     "XStep",
     "ZeroStart",
 ]

@@ -79,7 +79,12 @@ def first_order_stability(least_penalty: float, problem: Problem) -> Conditions:
 
 def gradient_step(alpha: float, problem: Problem) -> Conditions:
     """Gradient steps at the token."""
-    bound = 2.0 / problem.L
-    holds = None if math.isnan(bound) else alpha < bound
-    known = f"α = {alpha:.4g}, 2/L = {bound:.4g}" if holds is not None else "L of the problem is not known"
-    return Conditions([Condition("Gradient steps on smooth functions", "α < 2/L", known, holds)])
+    return step_below("Gradient steps on smooth functions", alpha, "2/L", 2.0, problem)
+
+
+def step_below(source: str, step: float | None, formula: str, factor: float, problem: Problem) -> Conditions:
+    """A step size below factor/L."""
+    bound = factor / problem.L
+    holds = None if step is None or math.isnan(bound) else step < bound
+    known = "L of the problem is not known" if holds is None else f"α = {step:.4g}, {formula} = {bound:.4g}"
+    return Conditions([Condition(source, f"α < {formula}", known, holds)])

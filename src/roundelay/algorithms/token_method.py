@@ -32,7 +32,8 @@ class TokenMethod(Protocol):
     """A method in which tokens walk over the network and the agent that holds one updates.
 
     To add your own, write a kernel function `visit` (see `update.py` for its arguments) and an object
-    with these members; `parts()` of an algorithm returns it.
+    with these members; `parts()` of an algorithm returns it. A token that carries more than one vector says how
+    many by `vectors`; the others then stand below the agents' rows of `share`.
     """
 
     @property
@@ -65,6 +66,11 @@ class TokenMethod(Protocol):
 
     def no_contentment(self, content: float, dim: int, agents: int) -> str:
         """Why the agents' own stopping rule can't work with this tolerance; empty where it can."""
+
+
+def vectors_of(method: TokenMethod) -> int:
+    """How many vectors the token carries."""
+    return int(getattr(method, "vectors", 1))
 
 
 EXAMPLES = {"walk": "MetropolisWalk()", "start": "UniformStart(0.0, 100.0)", "regulariser": "L1(0.1)"}

@@ -34,14 +34,20 @@ from roundelay.engine import compiled_sums
 from roundelay.kernels import Part, primitives, random
 
 PRIMITIVES = ("each", "vector", "matrix", "prefetch", "dot", "norm", "distance", "solve_positive")
-DRAWS = ("uniform", "normals")
+SUMS = ("gather", "gather_arrived", "latest")
+DRAWS = ("uniform", "normals", "chances")
 COMPILED = (
     ("dot", compiled_sums.dot),
     ("norm", compiled_sums.norm),
     ("distance", compiled_sums.distance),
     ("solve_positive", compiled_sums.solve_positive),
+    ("gather", compiled_sums.gather),
+    ("gather_arrived", compiled_sums.gather_arrived),
+    ("latest", compiled_sums.latest),
     ("uniform", random.compiled_uniform),
     ("normals", random.compiled_normals),
+    ("chances", random.compiled_chances),
+    ("block_of_words", random.block_of_words),
     ("block_of_uniforms", random.block_of_uniforms),
     ("philox", random.philox),
 )
@@ -93,7 +99,7 @@ def recipe(
     for part in parts:
         constants.update(part.literals)
     chosen = set(constants)
-    provided = {*PRIMITIVES, *(("full_product", "eight_lanes") if compiled else DRAWS)}
+    provided = {*PRIMITIVES, *SUMS, *(("full_product", "eight_lanes") if compiled else DRAWS)}
     texts: dict[str, str] = {}
     others: dict[str, Any] = {}
     queue = list(functions.items())
@@ -148,7 +154,7 @@ def python_module(recipe: Recipe, dim: int) -> types.ModuleType:
     text = f"from __future__ import annotations\nimport math\nimport numpy as np\n\n{recipe.body}\n"
     name = f"roundelay_python_{_digest(text)}"
     module = types.ModuleType(name)
-    for primitive in PRIMITIVES:
+    for primitive in (*PRIMITIVES, *SUMS):
         setattr(module, primitive, getattr(primitives, primitive))
     for draw in DRAWS:
         setattr(module, draw, getattr(random, draw))
@@ -175,7 +181,7 @@ def _compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     provided = Path(compiled.__file__).read_text(encoding="utf-8")
     vector, matrix = compiled.scratch(dim)  # type: ignore[no-untyped-call]
     body = recipe.body.replace("\ndef ", "\n@njit(**INNER)\ndef ").replace(
-        "@njit(**INNER)\ndef travel", "@njit(**OUTER)\ndef travel"
+        "@njit(**INNER)\ndef travel(", "@njit(**OUTER)\ndef travel("
     )
     text = (
         f"# Put together by roundelay from its own source; edits are lost.\n# {_digest(provided)}\n# numba {numba.__version__}\n"

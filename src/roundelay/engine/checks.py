@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.engine.monitors import Monitor
+from roundelay.engine.options import Options
 from roundelay.kernels import Matrix
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
@@ -55,20 +57,23 @@ def the_network(network: Any, seed: int) -> Network:
     return made
 
 
-def check_run(algorithm: Any, problem: Problem, network: Network, hops: int, seed: int, reader: int) -> TokenMethod:
-    """The parts of an algorithm that fits the problem and the network."""
+def check_seed(seed: int) -> None:
+    """A seed has 64 bits."""
+    if not 0 <= seed < SEEDS:
+        raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
+
+
+def the_method(algorithm: Any, problem: Problem, network: Network) -> tuple[Any, Any]:
+    """The algorithm with all its parameters set, and its parts; both fit the problem and the network."""
     if isinstance(algorithm, type) or not hasattr(algorithm, "parts"):
         raise ValueError(f"{algorithm!r} is not an algorithm: use an object such as roundelay.IADMM(rho=10.0).")
-    method: TokenMethod = algorithm.parts()
     if problem.agents != network.agents:
         raise ValueError(
             f"The problem has {problem.agents} agents but the network has {network.agents}: make them agree."
         )
-    whole_number("hops", hops, least=0)
-    if not 0 <= seed < SEEDS:
-        raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
-    if not 0 <= reader < problem.agents:
-        raise ValueError(f"reader is {reader}: the agents are numbered from 0 to {problem.agents - 1}.")
+    if hasattr(algorithm, "resolved"):
+        algorithm = algorithm.resolved(problem)
+    method = algorithm.parts()
     offered = {slot for slot, _ in problem.kernel().functions}
     for need in method.needs:
         if need not in offered:
@@ -76,7 +81,46 @@ def check_run(algorithm: Any, problem: Problem, network: Network, hops: int, see
                 f"{name_of(algorithm)} needs {NEEDS.get(need, repr(need))}, which a {type(problem).__name__} does not offer: "
                 "choose another algorithm, or a problem that has it."
             )
-    return method
+    return algorithm, method
+
+
+def steps_of(options: Options, noun: Literal["hops", "iterations"], name: str) -> int:
+    """How many steps were asked for, in the word that the family uses."""
+    other = options.iterations if noun == "hops" else options.hops
+    given = options.hops if noun == "hops" else options.iterations
+    if other is not None or given is None:
+        kind = (
+            "a token method, whose length is given in hops"
+            if noun == "hops"
+            else "a gossip method, whose length is given in iterations"
+        )
+        raise ValueError(f"{name} is {kind}: say {noun}=… .")
+    return whole_number(noun, given, least=0)
+
+
+def check_reader(reader: int, agents: int) -> None:
+    """A reader is one of the agents."""
+    if not 0 <= reader < agents:
+        raise ValueError(f"reader is {reader}: the agents are numbered from 0 to {agents - 1}.")
+
+
+def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
+    """What belongs to tokens alone, and what loss can't be combined with."""
+    if options.transcript:
+        raise ValueError(
+            f"A transcript holds the tokens that crossed the links, and {name} has none: leave transcript out."
+        )
+    if options.content is not None:
+        raise ValueError(
+            f"The agents' own stopping rule counts the agents that a token visits, and {name} has no token: "
+            "leave `content` out and stop at `iterations` or at a `tolerance`."
+        )
+    conditions = options.conditions
+    if conditions is not None and conditions.loses and not conditions.resend and method.channel.differences:
+        raise ValueError(
+            "A channel of differences needs every message, or sender and receiver would no longer hold the same: "
+            "use resend=True in the network's conditions, or a channel without differences."
+        )
 
 
 def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) -> None:
@@ -90,7 +134,7 @@ def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) 
 
 
 def check_stopping(
-    tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str
+    tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str, noise: float = 0.0
 ) -> None:
     """A stopping rule must be one that can be met."""
     for what, value in (("tolerance", tolerance), ("content", content)):
@@ -99,11 +143,19 @@ def check_stopping(
     if content is None:
         return
     reason = method.no_contentment(content, problem.dim, problem.agents)
+    if noise > 0.0:
+        reason = "the links' noise adds up in the token, so that what the agents find in balance is another problem"
     if reason:
         raise ValueError(
             f"The agents' own stopping rule can't end {name} with content={content:g}: {reason}. "
             "Leave `content` out and stop at `hops` or at a `tolerance`, or choose a larger value."
         )
+
+
+def check_tolerance(tolerance: float | None) -> None:
+    """A tolerance is positive."""
+    if tolerance is not None:
+        finite_number("tolerance", tolerance, above=0.0)
 
 
 def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
@@ -116,7 +168,7 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
         marks = np.unique(np.asarray(record, np.int64))
         if len(marks) and (marks[0] < 0 or marks[-1] > hops):
             raise ValueError(
-                f"record asks for the hops {marks[0]} to {marks[-1]}, but the run has the hops 0 to {hops}."
+                f"record asks for the steps {marks[0]} to {marks[-1]}, but the run has the steps 0 to {hops}."
             )
     return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
 

@@ -6,10 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from roundelay.algorithms.token_method import TokenMethod
-from roundelay.engine import loop
+from roundelay.algorithms.gossip import GossipMethod
+from roundelay.algorithms.gossip.mixing import MixingNumbers
+from roundelay.algorithms.token_method import TokenMethod, vectors_of
+from roundelay.engine import gossip_loop, loop
 from roundelay.engine.assemble import CannotCompileError, Recipe, compiled_module, python_module, recipe
+from roundelay.kernels import Part
 from roundelay.networks import Network
+from roundelay.networks.conditions import NetworkConditions
+from roundelay.networks.crossing import LinkStates
 from roundelay.problems import Problem
 
 EngineChoice = Literal["auto", "compiled", "python"]
@@ -17,57 +22,116 @@ EngineChoice = Literal["auto", "compiled", "python"]
 # With more agents than this their states no longer stay in the processor's cache from lap to lap.
 MANY = 10_000
 
-SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.Post, loop.Reader, loop.Rule)
+TOKEN_SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.Post, loop.Reader, loop.Rule)
+GOSSIP_SHAPES: tuple[Any, ...] = (gossip_loop.Mail, loop.Gauge, gossip_loop.GossipLog, gossip_loop.GossipRule)
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """What a run is put together from: the parts, in the order of the loop's arguments, and the loop itself."""
+
+    parts: tuple[Part, ...]
+    travel: Callable[..., int]
+    dim: int
+    handed: tuple[Any, ...]
+    literals: tuple[tuple[str, int], ...]
+    defaults: tuple[tuple[str, Callable[..., Any]], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The hop loop ready to be called, with the numbers of the parts, which engine it is of and why.
+    """The loop ready to be called, with the numbers of the parts, which engine it is of and why.
 
     `functions()` is the module as plain Python, whose other functions can be called one by one.
     """
 
     travel: Callable[..., int]
-    problem: Any
-    method: Any
-    walk: Any
+    numbers: tuple[Any, ...]
     engine: Literal["compiled", "python"]
     reason: str
     functions: Callable[[], Any]
 
 
-def recipe_of(method: TokenMethod, problem: Problem, network: Network, compiled: bool) -> Recipe:
-    """All that the module of this run contains."""
-    parts = (problem.kernel(), method.update(), method.walk.part(network))
-    handed = (*(part.numbers for part in parts), *(shape(*shape._fields) for shape in SHAPES))
-    literals = (("DIM", problem.dim), ("TOKENS", method.tokens), ("FAR", int(problem.agents > MANY)))
-    defaults = (("agent_soon", loop.nobody_soon), ("fetch", loop.fetch_nothing))
-    return recipe(parts, handed, (("travel", loop.travel),), literals, compiled, defaults)
+def token_assembly(
+    method: TokenMethod, problem: Problem, network: Network, conditions: NetworkConditions | None = None
+) -> Assembly:
+    """What a token method is put together from."""
+    crossing = Part(())
+    if conditions is not None:
+        crossing = conditions.part(network, network.neighbour_starts, network.neighbours)
+    parts = (problem.kernel(), method.update(), method.walk.part(network), crossing)
+    literals = (
+        ("DIM", problem.dim),
+        ("TOKENS", method.tokens),
+        ("VECTORS", vectors_of(method)),
+        ("FAR", int(problem.agents > MANY)),
+    )
+    return Assembly(parts, loop.travel, problem.dim, _shapes(TOKEN_SHAPES, conditions), literals, loop.DEFAULTS)
 
 
-def prepare(method: TokenMethod, problem: Problem, network: Network, choice: EngineChoice) -> Prepared:
-    """The loop for this method on this problem and network, by the chosen engine."""
+def gossip_assembly(
+    method: GossipMethod,
+    problem: Problem,
+    network: Network,
+    mixing: MixingNumbers,
+    conditions: NetworkConditions | None = None,
+) -> Assembly:
+    """What a gossip method is put together from."""
+    crossing = Part(())
+    if conditions is not None:
+        crossing = conditions.part(network, mixing.starts, mixing.neighbours)
+    parts = (
+        problem.kernel(),
+        method.update(problem, network),
+        method.channel.part(problem.dim),
+        Part((), mixing),
+        crossing,
+    )
+    literals = (
+        ("DIM", problem.dim),
+        ("VECTORS", method.vectors),
+        ("EXCHANGES", method.exchanges(network)),
+        ("INCREMENTS", int(method.sends_increments)),
+    )
+    states = method.start_states(problem, network, 0)
+    handed = (states, *_shapes(GOSSIP_SHAPES, conditions))
+    return Assembly(parts, gossip_loop.travel, problem.dim, handed, literals, gossip_loop.DEFAULTS)
+
+
+def _shapes(shapes: tuple[Any, ...], conditions: NetworkConditions | None) -> tuple[Any, ...]:
+    every = shapes if conditions is None else (*shapes, LinkStates)
+    return tuple(shape(*shape._fields) for shape in every)
+
+
+def recipe_of(assembly: Assembly, compiled: bool) -> Recipe:
+    """All that the module of a run contains."""
+    handed = (*(part.numbers for part in assembly.parts), *assembly.handed)
+    entry = (("travel", assembly.travel),)
+    return recipe(assembly.parts, handed, entry, assembly.literals, compiled, assembly.defaults)
+
+
+def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
+    """The loop, by the chosen engine."""
     if choice not in ("auto", "compiled", "python"):
         raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
-    parts = (problem.kernel(), method.update(), method.walk.part(network))
-    numbers = {"problem": parts[0].numbers, "method": parts[1].numbers, "walk": parts[2].numbers}
+    numbers = tuple(part.numbers for part in assembly.parts)
 
     def plain() -> Any:
-        return python_module(recipe_of(method, problem, network, compiled=False), problem.dim)
+        return python_module(recipe_of(assembly, compiled=False), assembly.dim)
 
     if choice == "python":
-        return Prepared(plain().travel, engine="python", reason="as asked", functions=plain, **numbers)
-    reason = "; ".join(part.why_not_compiled for part in parts if part.why_not_compiled)
+        return Prepared(plain().travel, numbers, "python", "as asked", plain)
+    reason = "; ".join(part.why_not_compiled for part in assembly.parts if part.why_not_compiled)
     if not reason:
         try:
-            module = compiled_module(recipe_of(method, problem, network, compiled=True), problem.dim)
+            module = compiled_module(recipe_of(assembly, compiled=True), assembly.dim)
         except CannotCompileError as error:
             reason = str(error)
         else:
             why = "as asked" if choice == "compiled" else "every part of the run can be compiled"
-            return Prepared(module.travel, engine="compiled", reason=why, functions=plain, **numbers)
+            return Prepared(module.travel, numbers, "compiled", why, plain)
     if choice == "compiled":
         raise CannotCompileError(
             f'The compiled engine can\'t run this: {reason}. Use engine="python" or engine="auto".'
         )
-    return Prepared(plain().travel, engine="python", reason=reason, functions=plain, **numbers)
+    return Prepared(plain().travel, numbers, "python", reason, plain)

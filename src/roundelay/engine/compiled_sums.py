@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from roundelay.kernels import DIM, Matrix, Vector
+from roundelay.kernels import DIM, INCREMENTS, Cube, Flags, Integers, Matrix, Vector
 from roundelay.kernels import vector as eight_lanes  # on the stack, whatever DIM is
 
 
@@ -59,3 +59,49 @@ def solve_positive(a: Matrix, b: Vector) -> None:
         for i in range(j + 1, DIM):
             b[j] -= a[i, j] * b[i]
         b[j] /= a[j, j]
+
+
+def gather(weights: Vector, neighbours: Integers, begin: int, end: int, rows: Cube, lane: int, out: Vector) -> None:
+    """Arc after arc."""
+    for a in range(begin, end):
+        j = neighbours[a]
+        weight = weights[a]
+        for d in range(DIM):
+            out[d] += weight * rows[j, lane, d]
+
+
+def gather_arrived(
+    weights: Vector,
+    neighbours: Integers,
+    begin: int,
+    end: int,
+    rows: Cube,
+    lane: int,
+    lost: Flags,
+    sent: Flags,
+    held: Cube,
+    increments: int,
+    out: Vector,
+) -> float:
+    """Arc after arc, without a branch that depends on chance."""
+    square = 0.0
+    for a in range(begin, end):
+        j = neighbours[a]
+        weight = weights[a]
+        arrived = lost[a] == 0 and sent[j] == 1
+        for d in range(DIM):
+            fresh = rows[j, lane, d]
+            last = 0.0 if INCREMENTS else held[a, lane, d]
+            value = fresh if arrived else last
+            held[a, lane, d] = value
+            out[d] += weight * value
+        square += weight * weight if arrived or not INCREMENTS else 0.0
+    return square
+
+
+def latest(times: Vector, delays: Vector, neighbours: Integers, begin: int, end: int) -> float:
+    """Arc after arc."""
+    last = 0.0
+    for a in range(begin, end):
+        last = max(last, times[neighbours[a]] + delays[a])
+    return last

@@ -3,59 +3,94 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.engine import loop
 from roundelay.engine.assemble import CannotCompileError
 from roundelay.engine.choose import Prepared
 from roundelay.engine.interrupts import Interrupt
-from roundelay.engine.options import Options
+from roundelay.engine.monitors import Monitor, Snapshot
 from roundelay.engine.progress import Bar, Report
 from roundelay.engine.run import StopKind
 from roundelay.engine.state import State
 from roundelay.problems import Problem
 
 STOPS: dict[int, StopKind] = {
-    loop.RUNNING: "hops",
     loop.TOLERANCE_MET: "tolerance",
     loop.ALL_CONTENT: "content",
     loop.DIVERGED: "diverged",
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Course:
-    """How a run went: its last state, why it stopped, what the monitors saw, and where a frozen token went round."""
+class Drivable(Protocol):
+    """What the driver needs of a state."""
 
-    state: State
+    @property
+    def method(self) -> Any:
+        """The method that runs."""
+
+    @property
+    def step(self) -> int:
+        """How many hops or iterations have been made."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows the history has."""
+
+    @property
+    def marks(self) -> NDArray[np.int64]:
+        """The steps at which the history has a row."""
+
+    def handed(self) -> tuple[Any, ...]:
+        """What the loop is handed, in its order."""
+
+    def snapshot(self) -> Snapshot:
+        """The state as the monitors see it."""
+
+    def write_last_row(self) -> None:
+        """The row of the step at which the run ended."""
+
+
+Driven = TypeVar("Driven", bound=Drivable)
+
+
+@dataclass(frozen=True, eq=False)
+class Course(Generic[Driven]):
+    """How a run went: its last state, why it stopped, and what the monitors saw."""
+
+    state: Driven
     stop: StopKind
     watched: list[tuple[float, ...]]
-    frozen: list[int]
 
 
 def drive(
-    state: State,
+    state: Driven,
     prepared: Prepared,
     problem: Problem,
     seed: int,
-    hops: int,
-    last_lap: int,
-    options: Options,
+    steps: int,
+    at_the_end: StopKind,
+    monitors: Sequence[Monitor],
     progress: Report | bool,
     name: str,
     interrupt: Interrupt,
-) -> Course:
-    """Call the loop in pieces of about a tenth of a second, so that somebody can watch and interrupt."""
+    before: Callable[[Driven, int], Driven] = lambda state, until: state,
+    confirm: Callable[[Driven], bool] = lambda state: True,
+) -> Course[Driven]:
+    """Call the loop in pieces of about a tenth of a second, so that somebody can watch and interrupt.
+
+    `before` is given the state, and how far the next piece goes; `confirm` is asked when all agents are content.
+    """
     bar = Bar(name) if progress is True else None
     report = bar if bar is not None else (progress if callable(progress) else None)
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
     piece = 1000 if prepared.engine == "compiled" else 10
-    marks, monitors = state.log.marks, options.monitors
     watched: list[tuple[float, ...]] = []
-    frozen: list[int] = []
 
     def look() -> None:
         """Evaluate the monitors for the row that has just been written."""
@@ -66,26 +101,21 @@ def drive(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             while True:
-                rows, until = state.rows, min(state.hop + piece, hops)
-                if monitors and rows < len(marks):
-                    until = min(until, int(marks[rows]))
-                if options.transcript:
-                    state = state.with_room(until)
+                rows, until = state.rows, min(state.step + piece, steps)
+                if monitors and rows < len(state.marks):
+                    until = min(until, int(state.marks[rows]))
+                state = before(state, until)
                 began = time.perf_counter()
                 status = _call(prepared, key, state, until)
                 took = time.perf_counter() - began
                 if monitors and state.rows > rows:
                     look()
                 if report is not None:
-                    report(state.hop, hops)
-                if status == loop.ALL_CONTENT:
-                    state.clock[loop.UNITS] += last_lap
-                    frozen.append(state.hop)
-                    if not _all_confirm(state, prepared):
-                        state.rule.tally[:] = state.rule.tally[0] + 1, 0
-                        status = loop.RUNNING
-                stop = STOPS[status]
-                if status != loop.RUNNING or state.hop >= hops:
+                    report(state.step, steps)
+                if status == loop.ALL_CONTENT and not confirm(state):
+                    status = loop.RUNNING
+                stop = STOPS.get(status, at_the_end)
+                if status != loop.RUNNING or state.step >= steps:
                     break
                 if interrupt.asked:
                     stop = "interrupted"
@@ -94,16 +124,16 @@ def drive(
         finally:
             if bar is not None:
                 bar.close()
-    if state.rows == 0 or marks[state.rows - 1] != state.hop:
+    if state.rows == 0 or state.marks[state.rows - 1] != state.step:
         state.write_last_row()
         look()
-    return Course(state, stop, watched, frozen)
+    return Course(state, stop, watched)
 
 
-def _call(prepared: Prepared, key: Any, state: State, until: int) -> int:
-    """The loop, up to a hop; what numba can't compile is said in a sentence."""
+def _call(prepared: Prepared, key: Any, state: Drivable, until: int) -> int:
+    """The loop, up to a step; what numba can't compile is said in a sentence."""
     try:
-        return prepared.travel(prepared.problem, prepared.method, prepared.walk, key, *state.handed(), until)
+        return prepared.travel(*prepared.numbers, key, *state.handed(), until)
     except Exception as error:
         if prepared.engine == "compiled" and type(error).__module__ == "numba.core.errors":
             first = next(line for line in [*str(error).splitlines()[1:], str(error)] if line.strip())
@@ -111,14 +141,14 @@ def _call(prepared: Prepared, key: Any, state: State, until: int) -> int:
         raise
 
 
-def _all_confirm(state: State, prepared: Prepared) -> bool:
+def all_confirm(state: State, prepared: Prepared) -> bool:
     """The last lap: the frozen token goes round once more, and every agent says whether it is in balance with it.
 
     While the agents were being counted the token still moved a little. With the token frozen, the mean of what
     they find is the gradient of the mean function there, so a stop is right, not just likely.
     """
     agents, unrest, token = len(state.agents.x), prepared.functions().unrest, state.trail.tokens[0]
+    problem, method = prepared.numbers[:2]
     return all(
-        unrest(prepared.problem, prepared.method, i, agents, token, state.agents.share[i]) <= state.rule.content
-        for i in range(agents)
+        unrest(problem, method, i, agents, token, state.agents.share[i]) <= state.rule.content for i in range(agents)
     )

@@ -12,7 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import DIM, FAR, TOKENS, Matrix, Vector, distance, dot, each, prefetch, slot, vector
+from roundelay.kernels import (
+    DIM,
+    FAR,
+    TOKENS,
+    VECTORS,
+    Cube,
+    Matrix,
+    Vector,
+    distance,
+    dot,
+    each,
+    prefetch,
+    slot,
+    vector,
+)
 
 Integers = NDArray[np.int64]
 
@@ -24,7 +38,10 @@ HOP, UNITS, MARK, SINCE_SUM = range(4)
 
 
 class Agents(NamedTuple):
-    """The agents' private states: x_i, y_i, the share c_i, and how often each has been visited."""
+    """The agents' private states: x_i, y_i, the share c_i, and how often each has been visited.
+
+    Below the rows of the agents `share` has one for each further vector that the token carries.
+    """
 
     x: Matrix
     y: Matrix
@@ -59,6 +76,7 @@ class Log(NamedTuple):
 
     marks: Integers
     units: Integers
+    seconds: Vector
     accuracy: Vector
     error: Vector
     consensus: Vector
@@ -68,13 +86,14 @@ class Log(NamedTuple):
 class Post(NamedTuple):
     """The transcript: who sent which token to whom, a row a hop; empty where it is not wanted.
 
-    `relayed` is 1 where the sender only passed the token on.
+    `relayed` is 1 where the sender only passed the token on. `cargo` holds the further vectors of the token.
     """
 
     sender: Integers
     receiver: Integers
     relayed: Integers
     tokens: Matrix
+    cargo: Cube
 
 
 class Reader(NamedTuple):
@@ -163,6 +182,58 @@ def visit(
     raise NotImplementedError
 
 
+@slot
+def cross(conditions: Any, links: Any, seed: int, hop: int, m: int, sender: int, receiver: int) -> int:
+    """Slot of the conditions: token m crosses a link; how often it had to be sent."""
+    raise NotImplementedError
+
+
+def cross_at_once(conditions: Any, links: Any, seed: int, hop: int, m: int, sender: int, receiver: int) -> int:
+    """Fills it where nothing happens on the links."""
+    return 1
+
+
+@slot
+def add_noise(conditions: Any, seed: int, hop: int, sender: int, lane: int, token: Vector) -> None:
+    """Slot of the conditions: what the link adds to a vector that the token carries."""
+    raise NotImplementedError
+
+
+def no_noise(conditions: Any, seed: int, hop: int, sender: int, lane: int, token: Vector) -> None:
+    """Fills it where links add nothing."""
+
+
+@slot
+def work(conditions: Any, links: Any, seed: int, hop: int, m: int, i: int) -> None:
+    """Slot of the conditions: agent i takes its time over token m."""
+    raise NotImplementedError
+
+
+def work_at_once(conditions: Any, links: Any, seed: int, hop: int, m: int, i: int) -> None:
+    """Fills it where nothing takes time."""
+
+
+@slot
+def seconds_now(links: Any) -> float:
+    """Slot of the conditions: the simulated time."""
+    raise NotImplementedError
+
+
+def no_time(links: Any) -> float:
+    """Fills it where nothing takes time."""
+    return 0.0
+
+
+DEFAULTS = (
+    ("agent_soon", nobody_soon),
+    ("fetch", fetch_nothing),
+    ("cross", cross_at_once),
+    ("add_noise", no_noise),
+    ("work", work_at_once),
+    ("seconds_now", no_time),
+)
+
+
 def sum_distances(agents: Agents, gauge: Gauge) -> tuple[float, float]:
     """Σ‖x_i − x*‖/‖x_i⁰ − x*‖ and Σ‖x_i − x*‖."""
     accuracy = 0.0
@@ -192,6 +263,7 @@ def write_row(
     log: Log,
     row: int,
     units: int,
+    seconds: float,
     agents: int,
     accuracy: float,
     error: float,
@@ -203,6 +275,7 @@ def write_row(
     """One row of the history, from the sums; `shift` is what the token stands for, less the reference."""
     square = (second - 2.0 * dot(shift, first)) / agents + dot(shift, shift)
     log.units[row] = units
+    log.seconds[row] = seconds
     log.accuracy[row] = accuracy / agents
     log.error[row] = error / agents
     log.consensus[row] = math.sqrt(max(square, 0.0))
@@ -246,9 +319,11 @@ def travel(
     problem: Any,
     method: Any,
     walk: Any,
+    conditions: Any,
     seed: int,
     agents: Agents,
     trail: Trail,
+    links: Any,
     clock: Integers,
     gauge: Gauge,
     log: Log,
@@ -287,7 +362,7 @@ def travel(
             if hop == next_mark:
                 for d in each(DIM):
                     shift[d] = z[d] - reference[d]
-                write_row(log, mark, units, number, accuracy, error, second, first, shift, mean)
+                write_row(log, mark, units, seconds_now(links), number, accuracy, error, second, first, shift, mean)
                 mark += 1
                 next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
         if hop >= until or status != RUNNING:
@@ -296,11 +371,22 @@ def travel(
         # The token moves on to its next place.
         m = hop % TOKENS
         place = trail.places[m]
+        if TOKENS > 1:
+            for d in each(DIM):
+                token[d] = trail.tokens[m, d]
         if hop < TOKENS:
-            units += 1  # the first visit is in place; what it sends is paid for all the same
+            units += VECTORS  # the first visit is in place; what it sends is paid for all the same
         else:
             following = advance(walk, seed, hop, place, agents.visits)
-            units += move_cost(walk, place, following)
+            cost = move_cost(walk, place, following)
+            sender = agent_at(walk, place)
+            units += VECTORS * cost * cross(conditions, links, seed, hop, m, sender, agent_at(walk, following))
+            add_noise(conditions, seed, hop, sender, 0, token)
+            for v in range(1, VECTORS):
+                add_noise(conditions, seed, hop, sender, v, agents.share[number + v - 1])
+            if TOKENS > 1:
+                for d in each(DIM):
+                    trail.tokens[m, d] = token[d]
             place = following
             trail.places[m] = place
             if posting:
@@ -314,12 +400,10 @@ def travel(
             prefetch(agents.share, soon)
             prefetch(agents.visits, soon)
             prefetch(gauge.distances, soon)
-        if TOKENS > 1:
-            for d in each(DIM):
-                token[d] = trail.tokens[m, d]
 
         # The agent there updates, unless it only relays.
         if works(walk, place):
+            work(conditions, links, seed, hop, m, i)
             if i == reader.agent:
                 for d in each(DIM):
                     reader.tokens[reader.seen[0] % reader.tokens.shape[0], d] = token[d]
@@ -374,6 +458,9 @@ def travel(
             post.relayed[hop] = 0 if works(walk, place) else 1
             for d in each(DIM):
                 post.tokens[hop, d] = token[d]
+            for v in range(VECTORS - 1):
+                for d in each(DIM):
+                    post.cargo[hop, v, d] = agents.share[number + v, d]
         hop += 1
         since += 1
     for d in each(DIM):

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from roundelay.engine.choose import EngineChoice
 from roundelay.engine.monitors import Monitor
+from roundelay.networks.conditions import NetworkConditions
 
 
 @dataclass(frozen=True)
 class Options:
     """How to run and what to keep; `simulate` explains each."""
 
+    hops: int | None
+    iterations: int | None
+    conditions: NetworkConditions | None
     engine: EngineChoice
     record: int | Sequence[int] | None
     transcript: bool

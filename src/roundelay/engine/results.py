@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.engine import loop
-from roundelay.engine.drive import Course
+from roundelay.engine.gossip_state import GossipState
 from roundelay.engine.monitors import Monitor
 from roundelay.engine.run import Record, StopKind
 from roundelay.engine.state import State
+from roundelay.engine.token import bytes_a_message
 from roundelay.engine.transcript import Transcript, joined
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.networks import Network
 
 
-def outcome_in_words(stop: StopKind, hops: int, tolerance: float | None, content: float | None, last_lap: int) -> str:
-    """Why it stopped."""
+def outcome_in_words(
+    stop: StopKind, steps: int, noun: str, tolerance: float | None, content: float | None = None, last_lap: int = 0
+) -> str:
+    """Why it stopped; `noun` is what the steps are called."""
     words: dict[StopKind, str] = {
-        "hops": f"It made all {hops} hops that were asked for.",
-        "tolerance": f"The error came down to {tolerance} after {hops} hops.",
-        "content": f"All agents were content within {content} after {hops} hops; "
+        "hops": f"It made all {steps} hops that were asked for.",
+        "iterations": f"It made all {steps} iterations that were asked for.",
+        "tolerance": f"The error came down to {tolerance} after {steps} {noun}s.",
+        "content": f"All agents were content within {content} after {steps} hops; "
         f"a last lap of {last_lap} hops carried the frozen token, and all confirmed.",
-        "diverged": f"It diverged at hop {hops}: the states left all bounds.",
-        "interrupted": f"It was interrupted after {hops} hops; the state is whole.",
+        "diverged": f"It diverged at {noun} {steps}: the states left all bounds.",
+        "interrupted": f"It was interrupted after {steps} {noun}s; the state is whole.",
     }
     return words[stop]
 
@@ -33,21 +40,51 @@ def outcome_in_words(stop: StopKind, hops: int, tolerance: float | None, content
 def record_of(state: State, watched: list[tuple[float, ...]], monitors: Sequence[Monitor]) -> Record:
     """The rows of the history."""
     log, rows = state.log, state.rows
-    hop = np.append(log.marks[:rows], -1)[:rows]
-    hop[-1] = state.hop
     units = log.units[:rows].copy()
     units[-1] = state.clock[loop.UNITS]  # with the lap of a frozen token, where there was one
-    columns = [column for monitor in monitors for column in monitor.columns]
-    watch = {column: np.array([row[k] for row in watched]) for k, column in enumerate(columns)}
     return Record(
-        hop,
+        _steps(state),
         units,
+        units * bytes_a_message(log.tokens.shape[1]),
+        log.seconds[:rows].copy(),
         log.accuracy[:rows].copy(),
         log.error[:rows].copy(),
         log.consensus[:rows].copy(),
         log.tokens[:rows].copy(),
-        watch,
+        columns_of(watched, monitors),
     )
+
+
+def gossip_record_of(state: GossipState, watched: list[tuple[float, ...]], monitors: Sequence[Monitor]) -> Record:
+    """The rows of the history of a gossip method."""
+    log, rows, dim = state.log, state.rows, state.log.means.shape[1]
+    numbers, bits = log.numbers[:rows], log.bits[:rows]
+    # As the literature counts: a number of a quantised message is worth 32 bits. On the wire a number takes 64.
+    units: NDArray[Any] = numbers // dim if not (bits.any() or (numbers % dim).any()) else (numbers + bits / 32.0) / dim
+    return Record(
+        _steps(state),
+        units,
+        numbers * bytes_a_message(1) + -(-bits // 8),
+        log.seconds[:rows].copy(),
+        log.accuracy[:rows].copy(),
+        log.error[:rows].copy(),
+        log.consensus[:rows].copy(),
+        log.means[:rows].copy(),
+        columns_of(watched, monitors),
+    )
+
+
+def _steps(state: State | GossipState) -> NDArray[np.int64]:
+    """The hop or iteration of each row."""
+    step = np.append(state.marks[: state.rows], -1)[: state.rows]
+    step[-1] = state.step
+    return step
+
+
+def columns_of(watched: list[tuple[float, ...]], monitors: Sequence[Monitor]) -> dict[str, Vector]:
+    """What the monitors saw, column by column."""
+    columns = [column for monitor in monitors for column in monitor.columns]
+    return {column: np.array([row[k] for row in watched]) for k, column in enumerate(columns)}
 
 
 @dataclass(frozen=True)
@@ -64,7 +101,7 @@ def next_moves(state: State, walk: Part, seed: int) -> list[Move]:
     """Where each token is going, found as the loop would: one after another, counting the visits."""
     functions, numbers, tokens = dict(walk.functions), walk.numbers, len(state.trail.tokens)
     visits, moves = state.agents.visits.copy(), []
-    for hop in range(state.hop, state.hop + tokens):
+    for hop in range(state.step, state.step + tokens):
         place = int(state.trail.places[hop % tokens])
         if hop < tokens:  # a token that has not yet made its first visit, in place
             visits[int(functions["agent_at"](numbers, place))] += bool(functions["works"](numbers, place))
@@ -76,9 +113,8 @@ def next_moves(state: State, walk: Part, seed: int) -> list[Move]:
     return moves
 
 
-def transcript_of(course: Course, following: list[Move], network: Network) -> Transcript:
+def transcript_of(state: State, frozen_at: list[int], following: list[Move], network: Network) -> Transcript:
     """The messages of the hops, and between them those of the laps in which a frozen token went round."""
-    state = course.state
     post = state.post
     for move in following:
         post.receiver[move.hop] = move.receiver
@@ -86,14 +122,17 @@ def transcript_of(course: Course, following: list[Move], network: Network) -> Tr
     def messages(begin: int, end: int) -> Transcript:
         own = slice(begin, end)
         relayed = post.relayed[own] == 1
-        return Transcript(np.arange(begin, end), post.sender[own], post.receiver[own], relayed, post.tokens[own])
+        carried = np.concatenate(
+            [post.tokens[own], post.cargo[own].reshape(end - begin, math.prod(post.cargo.shape[1:]))], axis=1
+        )
+        return Transcript(np.arange(begin, end), post.sender[own], post.receiver[own], relayed, carried)
 
     pieces, begin = [], 0
-    for frozen in course.frozen:
+    for frozen in frozen_at:
         holder, token = int(post.receiver[frozen - 1]), post.tokens[frozen - 1]
         pieces += [messages(begin, frozen), _frozen_lap(network, frozen, holder, token)]
         begin = frozen
-    return joined([*pieces, messages(begin, state.hop)])
+    return joined([*pieces, messages(begin, state.step)])
 
 
 def _frozen_lap(network: Network, hop: int, first: int, token: Vector) -> Transcript:

@@ -11,24 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.engine.readout import Readout, read_out
-from roundelay.engine.token import bytes_a_message
 from roundelay.engine.transcript import Transcript
 from roundelay.kernels import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from roundelay.networks.conditions import NetworkConditions
     from roundelay.problems import Problem, Regulariser
 
-StopKind = Literal["hops", "tolerance", "content", "diverged", "interrupted"]
+StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The history as arrays, one row a recorded hop."""
+    """The history as arrays, one row a recorded hop or iteration; `tokens` holds the mean of the x_i for gossip."""
 
-    hop: NDArray[np.int64]
-    units: NDArray[np.int64]
+    step: NDArray[np.int64]
+    units: NDArray[Any]
+    bytes: NDArray[np.int64]
+    seconds: Vector
     accuracy: Vector
     error: Vector
     consensus: Vector
@@ -38,13 +40,27 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False)
+class Journey:
+    """What a run with tokens has besides: the tokens, the agents' visits, the tour, and what one agent received."""
+
+    tokens: Matrix
+    visits: NDArray[np.int64]
+    tour: str
+    received: Matrix
+    reader: int
+    lap_is_fixed: bool
+    token_scale: float
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """The result of `simulate`.
 
-    `token` is what went round at the end (the mean of the tokens, where there are several: `tokens` has
-    them all), `estimate` the solution it stands for (the same, but for a regulariser), `x` and `y` the states
-    and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the reason as one word, `hops`
-    and `units` how far it came. `engine` tells which engine ran, and why.
+    `estimate` is the solution that was found: what the token stands for, or the mean of the agents' x_i in a gossip
+    method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
+    reason as one word, `steps` (hops or iterations) and `units` how far it came. `engine` tells which engine ran, and
+    why. With tokens, `token` is what went round at the end (the mean, where there are several: `tokens` has them all).
+    `conditions` are the network's, where there were any.
     """
 
     algorithm: Any
@@ -53,21 +69,16 @@ class Run:
     engine_reason: str
     outcome: str
     stop: StopKind
-    hops: int
-    units: int
-    tokens: Matrix
+    steps: int
+    units: float
     estimate: Vector
     x: Matrix
     y: Matrix
     optimum: Vector
     record: Record
-    visits: NDArray[np.int64]
-    tour: str
-    received: Matrix
-    reader: int
-    lap_is_fixed: bool
-    token_scale: float
+    journey: Journey | None = None
     transcript: Transcript | None = None
+    conditions: NetworkConditions | None = None
     problem: Problem | None = None
     regulariser: Regulariser | None = None
 
@@ -77,28 +88,84 @@ class Run:
         return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
 
     @property
+    def family(self) -> Literal["token", "gossip"]:
+        """Whether a token went round, or all agents spoke to their neighbours."""
+        return "gossip" if self.journey is None else "token"
+
+    @property
+    def hops(self) -> int:
+        """How many hops were made."""
+        _ = self._journey("hops, but iterations")
+        return self.steps
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations were made."""
+        if self.journey is not None:
+            raise AttributeError("A run of a token method has hops, not iterations: use run.hops.")
+        return self.steps
+
+    @property
+    def tokens(self) -> Matrix:
+        """All tokens at the end."""
+        return self._journey("tokens").tokens
+
+    @property
     def token(self) -> Vector:
         """The token at the end; the mean where there are several."""
-        return self.tokens[0] if len(self.tokens) == 1 else self.tokens.mean(axis=0)
+        tokens = self._journey("token: use run.estimate, the mean of the agents' x,").tokens
+        return tokens[0] if len(tokens) == 1 else tokens.mean(axis=0)
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """How often each agent has worked on a token."""
+        return self._journey("visits").visits
+
+    @property
+    def tour(self) -> str:
+        """The way the token went round, in words; empty where it walked at random, or where there is none."""
+        return "" if self.journey is None else self.journey.tour
+
+    @property
+    def reader(self) -> int:
+        """The agent whose received tokens `readout` uses."""
+        return self._journey("reader").reader
+
+    @property
+    def received(self) -> Matrix:
+        """The last tokens that the reader received."""
+        return self._journey("received tokens").received
+
+    def _journey(self, what: str) -> Journey:
+        if self.journey is None:
+            raise AttributeError(f"A run of a gossip method has no {what}.")
+        return self.journey
 
     @cached_property
     def history(self) -> pd.DataFrame:
-        """One row a recorded hop.
+        """One row a recorded hop, or iteration.
 
-        `hop` and `units` (messages sent), `bytes`; `accuracy` is the paper's (1/N)Σ‖x_i − x*‖/‖x_i⁰ − x*‖, `error`
+        `hop` or `iteration`; `units` (messages sent, each of p numbers; 32 bits of a compressed message count as one
+        number), `bytes` (8 for a number), and `seconds` (simulated, where the network's conditions were given); `accuracy` is the paper's (1/N)Σ‖x_i − x*‖/‖x_i⁰ − x*‖, `error`
         the common (1/N)Σ‖x_i − x*‖/‖x*‖; `token_error` is ‖z − x*‖/‖x*‖; `consensus` is the root mean square of
-        ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its minimum. Then the columns of the monitors.
+        ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its minimum. Then the columns of the monitors. In a
+        gossip method z is the mean of the x_i, and its error the column `mean_error`.
         """
         import pandas as pd  # late: a run need not wait for it
 
         record, scale = self.record, _scale(self.optimum)
+        tokens = self.journey is not None
         columns: dict[str, Any] = {
-            "hop": record.hop,
+            "hop" if tokens else "iteration": record.step,
             "units": record.units,
-            "bytes": record.units * bytes_a_message(len(self.optimum)),
+            "bytes": record.bytes,
+            **({} if self.conditions is None else {"seconds": record.seconds}),
             "accuracy": record.accuracy,
             "error": record.error / scale,
-            "token_error": np.linalg.norm(self._solutions(record.tokens) - self.optimum, axis=1) / scale,
+            "token_error" if tokens else "mean_error": np.linalg.norm(
+                self._solutions(record.tokens) - self.optimum, axis=1
+            )
+            / scale,
             "consensus": record.consensus / scale,
             "objective_gap": self._objective_gap(),
         }
@@ -106,22 +173,30 @@ class Run:
 
     def units_to(self, error: float, column: str = "error") -> float:
         """How many units it took until the error stayed at or below this value; infinite where it never did."""
-        values, units = self.history[column].to_numpy(), self.history["units"].to_numpy(np.float64)
+        return self.cost_to(error, "units", column)
+
+    def cost_to(self, error: float, axis: str = "units", column: str = "error") -> float:
+        """What it took, in units, bytes or seconds, until the error stayed at or below this value; infinite if never."""
+        if axis not in self.history.columns:
+            hint = ": give the network's conditions to simulate" if axis == "seconds" else ""
+            raise ValueError(f"The history has no column {axis!r}{hint}.")
+        values, cost = self.history[column].to_numpy(), self.history[axis].to_numpy(np.float64)
         above = np.flatnonzero(~(values <= error))
         last = int(above[-1]) if len(above) else -1
         if last == len(values) - 1:
             return float("inf")
         if last < 0:
-            return float(units[0])
+            return float(cost[0])
         # Between two rows the logarithm of the error is taken as a straight line.
         start, end = np.log(values[last]), np.log(max(values[last + 1], 1e-300))
         part = (start - np.log(error)) / (start - end) if np.isfinite(start) else 1.0
-        return float(units[last] + part * (units[last + 1] - units[last]))
+        return float(cost[last] + part * (cost[last + 1] - cost[last]))
 
     def readout(self, agent: int | None = None) -> Readout:
         """The best estimate that one agent can make of the tokens it received: see `Readout`."""
-        received = self.received
-        if agent is not None and agent != self.reader:
+        journey = self._journey("readout: every agent has its own x")
+        received = journey.received
+        if agent is not None and agent != journey.reader:
             if not 0 <= agent < len(self.x):
                 raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {len(self.x) - 1}.")
             if self.transcript is None:
@@ -129,7 +204,7 @@ class Run:
                     f"The tokens that agent {agent} received were not kept: simulate with transcript=True, or with reader={agent}."
                 )
             received = self.transcript.worked_on_by(agent)
-        readout = read_out(received, self.token, self.lap_is_fixed)
+        readout = read_out(received, self.token, journey.lap_is_fixed)
         return replace(readout, estimate=self._solutions(readout.estimate[None])[0])
 
     def save(self, path: str | Path) -> Path:
@@ -140,23 +215,25 @@ class Run:
 
     def _solutions(self, tokens: Matrix) -> Matrix:
         """What tokens stand for: their prox, where they carry a regulariser."""
-        if self.regulariser is None:
+        if self.regulariser is None or self.journey is None:
             return tokens
-        return np.array([self.regulariser.prox(token, self.token_scale) for token in tokens])
+        scale = self.journey.token_scale
+        return np.array([self.regulariser.prox(token, scale) for token in tokens])
 
     def _objective_gap(self) -> Vector:
         if self.record.objective_gap is not None:
             return self.record.objective_gap
         tokens = self.record.tokens
-        if self.problem is None or self.regulariser is None:
+        if self.problem is None:
             return np.full(len(tokens), np.nan)
         finite = np.isfinite(tokens).all(axis=1)
         gaps = np.full(len(tokens), np.inf)
         points = self._solutions(tokens[finite])
         regulariser, problem = self.regulariser, self.problem
-        added = np.array([regulariser.value(point) for point in points]) - regulariser.value(self.optimum)
-        smooth = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None])
-        gaps[finite] = np.maximum(smooth + added, 0.0)
+        total = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None])
+        if regulariser is not None:
+            total += np.array([regulariser.value(point) for point in points]) - regulariser.value(self.optimum)
+        gaps[finite] = np.maximum(total, 0.0)
         return gaps
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.token_method import TokenMethod
+from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import loop
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.readout import WINDOW
-from roundelay.kernels import Matrix, Vector
+from roundelay.kernels import Matrix, Numbers, Vector
 from roundelay.networks import Network
+from roundelay.networks.conditions import NetworkConditions
+from roundelay.networks.crossing import LinkStates, now
 from roundelay.problems import Problem
 
 # A state this many times farther away than anything at the start counts as diverged.
@@ -28,6 +30,7 @@ class State:
     method: TokenMethod
     agents: loop.Agents
     trail: loop.Trail
+    links: Any
     clock: NDArray[np.int64]
     gauge: loop.Gauge
     log: loop.Log
@@ -37,17 +40,27 @@ class State:
 
     def handed(self) -> tuple[Any, ...]:
         """In the order of the loop's arguments."""
-        return self.agents, self.trail, self.clock, self.gauge, self.log, self.post, self.reader, self.rule
+        return self.agents, self.trail, self.links, self.clock, self.gauge, self.log, self.post, self.reader, self.rule
 
     @property
-    def hop(self) -> int:
+    def step(self) -> int:
         """How many hops have been made."""
         return int(self.clock[loop.HOP])
+
+    @property
+    def marks(self) -> NDArray[np.int64]:
+        """The hops at which the history has a row."""
+        return self.log.marks
 
     @property
     def rows(self) -> int:
         """How many rows the history has."""
         return int(self.clock[loop.MARK])
+
+    @property
+    def seconds(self) -> float:
+        """The simulated time."""
+        return now(self.links) if isinstance(self.links, LinkStates) else 0.0
 
     @property
     def mean_token(self) -> Vector:
@@ -79,14 +92,14 @@ class State:
         def grown(old: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([old, np.zeros((size - have, *old.shape[1:]), old.dtype)])
 
-        sender, receiver, relayed, tokens = (grown(old) for old in self.post)
-        return replace(self, post=loop.Post(sender, receiver, relayed, tokens))
+        return replace(self, post=loop.Post(*(grown(old) for old in self.post)))
 
     def write_last_row(self) -> None:
         """The row of the hop at which the run ended, where that was not among the marks."""
         row, x, snapshot = self.rows, self.agents.x, self.snapshot()
         distances = np.linalg.norm(x - self.gauge.optimum, axis=1)
         self.log.units[row] = self.clock[loop.UNITS]
+        self.log.seconds[row] = self.seconds
         self.log.accuracy[row] = (distances * self.gauge.distances[:, 0]).mean()
         self.log.error[row] = distances.mean()
         self.log.consensus[row] = math.sqrt(((x - snapshot.z) ** 2).sum(axis=1).mean())
@@ -104,9 +117,13 @@ def new_state(
     tolerance: float | None,
     content: float | None,
     reader: int,
+    conditions: NetworkConditions | None = None,
 ) -> State:
     """The state before the first hop, with room for a history at `marks`."""
-    agents, dim, tokens = problem.agents, problem.dim, method.tokens
+    agents, dim, tokens, cargo = problem.agents, problem.dim, method.tokens, vectors_of(method) - 1
+    links: Any = Numbers()
+    if conditions is not None:
+        links = conditions.states(seed, agents, len(network.neighbours), tokens, 0, dim)
     initial = method.start_states(seed, agents, dim)
     first = np.linalg.norm(initial.x - optimum, axis=1)
     scale = float(np.linalg.norm(optimum)) or 1.0
@@ -115,18 +132,25 @@ def new_state(
         method,
         loop.Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
         loop.Trail(np.zeros((tokens, dim)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
+        links,
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
-        loop.Gauge(
-            optimum,
-            np.column_stack([1.0 / np.where(first > 0.0, first, 1.0), np.zeros(agents)]),
-            np.zeros(3),
-            np.zeros(dim),
-            np.zeros(dim),
-        ),
+        new_gauge(optimum, first),
         loop.Log(
-            marks, np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, dim))
+            marks,
+            np.zeros(rows, np.int64),
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros((rows, dim)),
         ),
-        loop.Post(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, dim))),
+        loop.Post(
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros((0, dim)),
+            np.zeros((0, cargo, dim)),
+        ),
         loop.Reader(reader, np.zeros((WINDOW, dim)), np.zeros(1, np.int64)),
         loop.Rule(
             -1.0 if tolerance is None else float(tolerance * scale),
@@ -136,3 +160,10 @@ def new_state(
             np.zeros(2, np.int64),
         ),
     )
+
+
+def new_gauge(optimum: Vector, first: Vector) -> loop.Gauge:
+    """The gauge before the first hop; `first` holds ‖x_i⁰ − x*‖."""
+    dim = len(optimum)
+    scales = np.column_stack([1.0 / np.where(first > 0.0, first, 1.0), np.zeros(len(first))])
+    return loop.Gauge(optimum, scales, np.zeros(3), np.zeros(dim), np.zeros(dim))

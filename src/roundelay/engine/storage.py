@@ -13,30 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.engine.run import Record, Run
+from roundelay.engine.run import Journey, Record, Run
 from roundelay.engine.transcript import Transcript
 
-FORMAT = 1
+FORMAT = 2
 
-PLAIN = (
-    "seed",
-    "engine",
-    "engine_reason",
-    "outcome",
-    "stop",
-    "hops",
-    "units",
-    "tour",
-    "reader",
-    "lap_is_fixed",
-    "token_scale",
-)
-ARRAYS = ("tokens", "estimate", "x", "y", "optimum", "visits", "received")
-RECORD = ("hop", "units", "accuracy", "error", "consensus", "tokens")
+PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "steps", "units")
+ARRAYS = ("estimate", "x", "y", "optimum")
+RECORD = ("step", "units", "bytes", "seconds", "accuracy", "error", "consensus", "tokens")
+JOURNEY_PLAIN = ("tour", "reader", "lap_is_fixed", "token_scale")
+JOURNEY_ARRAYS = ("tokens", "visits", "received")
 TRANSCRIPT = ("hop", "sender", "receiver", "relayed", "tokens")
 
 # Only these hold what a run is described by; a file can't have anything else imported.
-OWN = ("roundelay.algorithms.", "roundelay.networks.walks", "roundelay.problems.regularisers")
+OWN = (
+    "roundelay.algorithms.",
+    "roundelay.channels.",
+    "roundelay.networks.walks",
+    "roundelay.networks.conditions",
+    "roundelay.problems.regularisers",
+)
 
 
 def save_run(run: Run, path: Path) -> Path:
@@ -45,9 +41,13 @@ def save_run(run: Run, path: Path) -> Path:
         "format": FORMAT,
         "algorithm": _describe(run.algorithm),
         "regulariser": _describe(run.regulariser),
+        "conditions": _describe(run.conditions),
+        "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
     arrays = {name: getattr(run, name) for name in ARRAYS}
+    if run.journey is not None:
+        arrays |= {f"journey_{name}": getattr(run.journey, name) for name in JOURNEY_ARRAYS}
     arrays |= {f"record_{name}": getattr(run.record, name) for name in RECORD}
     arrays |= {f"monitor_{name}": values for name, values in run.record.monitors.items()}
     arrays["record_objective_gap"] = run.history["objective_gap"].to_numpy()
@@ -87,9 +87,14 @@ def load_run(path: str | Path) -> Run:
     transcript = None
     if "transcript_hop" in content:
         transcript = Transcript(**{name: content[f"transcript_{name}"] for name in TRANSCRIPT})
+    journey = None
+    if about["journey"] is not None:
+        journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})
     return Run(
         algorithm=_restore(about["algorithm"]),
         regulariser=_restore(about["regulariser"]),
+        conditions=_restore(about["conditions"]),
+        journey=journey,
         record=record,
         transcript=transcript,
         **{name: about[name] for name in PLAIN},
@@ -106,8 +111,8 @@ def _describe(thing: Any) -> Any:
         return {"module": type(thing).__module__, "class": type(thing).__qualname__, "fields": fields}
     if isinstance(thing, (tuple, list)):
         return [_describe(part) for part in thing]
-    if isinstance(thing, np.generic):
-        return thing.item()
+    if isinstance(thing, np.generic | np.ndarray):
+        return thing.tolist()
     return thing if thing is None or isinstance(thing, (bool, int, float, str)) else repr(thing)
 
 

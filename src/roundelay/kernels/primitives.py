@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Cube = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.uint8]
 
-# Literals of the module that an engine puts together: the dimension p, how many tokens go round, and whether
-# there are so many agents that their data do not stay near the processor.
+# Literals of the module that an engine puts together: the dimension p, how many tokens go round, how many
+# vectors one message holds, how many exchanges an iteration has, whether messages are added to what came before,
+# and whether there are so many agents that their data do not stay near the processor.
 DIM: int = 0
 TOKENS: int = 1
+VECTORS: int = 1
+EXCHANGES: int = 1
+INCREMENTS: int = 0
 FAR: int = 0
 
 
@@ -58,3 +65,38 @@ def distance(a: Vector, b: Vector) -> float:
 def solve_positive(a: Matrix, b: Vector) -> None:
     """Overwrite b by the solution x of a·x = b, for a symmetric positive definite a (overwritten too)."""
     b[:] = np.linalg.solve(a, b)
+
+
+def gather(weights: Vector, neighbours: Integers, begin: int, end: int, rows: Cube, lane: int, out: Vector) -> None:
+    """Add Σ weights[a]·rows[neighbours[a], lane] over the arcs a from `begin` to `end` to `out`."""
+    out += weights[begin:end] @ rows[neighbours[begin:end], lane]
+
+
+def gather_arrived(
+    weights: Vector,
+    neighbours: Integers,
+    begin: int,
+    end: int,
+    rows: Cube,
+    lane: int,
+    lost: Flags,
+    sent: Flags,
+    held: Cube,
+    increments: int,
+    out: Vector,
+) -> float:
+    """`gather`, where a message that did not arrive counts as the last one that did, or as 0 if it is an increment.
+
+    `held` keeps what each arc last brought. Returns the sum of the squared weights of what was added up.
+    """
+    near, own = neighbours[begin:end], weights[begin:end]
+    arrived = (lost[begin:end] == 0) & (sent[near] == 1)
+    values = np.where(arrived[:, None], rows[near, lane], 0.0 if increments else held[begin:end, lane])
+    held[begin:end, lane] = values
+    out += own @ values
+    return float((own**2)[arrived | (increments == 0)].sum())
+
+
+def latest(times: Vector, delays: Vector, neighbours: Integers, begin: int, end: int) -> float:
+    """The latest of times[neighbours[a]] + delays[a] over the arcs a from `begin` to `end`; 0 without any."""
+    return float((times[neighbours[begin:end]] + delays[begin:end]).max(initial=0.0))

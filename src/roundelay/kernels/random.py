@@ -12,15 +12,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels.primitives import Vector
+from roundelay.kernels.primitives import Flags, Vector
 
 Words = NDArray[np.uint64]
 
 # What a draw is for: each purpose has a stream of its own.
 START, STEP, PRIMAL, WALK, BATCH, PLACE = range(6)
+QUANTISE, COIN, PRIVACY, LOSS, RESEND, CHAIN, NOISE, LATENCY, WORK = range(6, 15)
 
 SEEDS = 2**64
 FROM_53_BITS = 2.0**-53
+TO_32_BITS = 2.0**32
 
 
 def uniform(seed: int, agent: int, hop: int, purpose: int, index: int) -> float:
@@ -40,6 +42,20 @@ def normals(seed: int, agent: int, hop: int, purpose: int, out: Vector) -> None:
         out[2 * pair] = radius * math.cos(angle)
         if 2 * pair + 1 < out.shape[0]:
             out[2 * pair + 1] = radius * math.sin(angle)
+
+
+def chances(seed: int, agent: int, hop: int, purpose: int, chance: float, flags: Flags, begin: int, end: int) -> None:
+    """Each of flags[begin:end] becomes 1 with this chance, else 0. A draw takes 32 bits, eight draws a block."""
+    blocks = np.arange(-(-(end - begin) // 8), dtype=np.uint64)
+    counter = (
+        np.full_like(blocks, hop) + np.uint64(1),
+        np.full_like(blocks, purpose),
+        blocks,
+        np.zeros_like(blocks),
+    )
+    words = np.stack(philox(np.full_like(blocks, seed), np.full_like(blocks, agent), counter), axis=-1)
+    halves = np.stack([words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)], axis=-1).ravel()
+    flags[begin:end] = halves[: end - begin] < np.uint64(chance * TO_32_BITS)
 
 
 def uniforms_of_agents(seed: int, agents: int, count: int, purpose: int) -> Vector:
@@ -80,14 +96,18 @@ def full_product(a: np.uint64, b: Words) -> tuple[Words, Words]:
 # around `philox`: NumPy's generator can't be called from compiled code.
 
 
-def block_of_uniforms(seed: int, agent: int, hop: int, purpose: int, block: int) -> tuple[float, ...]:
-    """Four draws from U[0, 1): those with index 4·block to 4·block + 3."""
-    zero = np.uint64(0)
-    w0, w1, w2, w3 = philox(
+def block_of_words(seed: int, agent: int, hop: int, purpose: int, block: int) -> tuple[Words, ...]:
+    """Four words of 64 random bits."""
+    return philox(
         np.uint64(seed),  # type: ignore[arg-type]
         np.uint64(agent),  # type: ignore[arg-type]
-        (np.uint64(hop) + np.uint64(1), np.uint64(purpose), np.uint64(block), zero),  # type: ignore[arg-type]
+        (np.uint64(hop) + np.uint64(1), np.uint64(purpose), np.uint64(block), np.uint64(0)),  # type: ignore[arg-type]
     )
+
+
+def block_of_uniforms(seed: int, agent: int, hop: int, purpose: int, block: int) -> tuple[float, ...]:
+    """Four draws from U[0, 1): those with index 4·block to 4·block + 3."""
+    w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, block)
     shift = np.uint64(11)
     return (
         (w0 >> shift) * FROM_53_BITS,
@@ -122,3 +142,27 @@ def compiled_normals(seed: int, agent: int, hop: int, purpose: int, out: Vector)
             out[second] = radius * math.cos(angle)
             if second + 1 < out.shape[0]:
                 out[second + 1] = radius * math.sin(angle)
+
+
+def compiled_chances(
+    seed: int, agent: int, hop: int, purpose: int, chance: float, flags: Flags, begin: int, end: int
+) -> None:
+    """`chances` for the compiled engine: whole blocks first, then what is left of the last one."""
+    limit, mask, half = np.uint64(chance * TO_32_BITS), np.uint64(0xFFFFFFFF), np.uint64(32)
+    whole = (end - begin) // 8
+    for block in range(whole):
+        w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, block)
+        first = begin + 8 * block
+        flags[first] = (w0 & mask) < limit
+        flags[first + 1] = (w0 >> half) < limit
+        flags[first + 2] = (w1 & mask) < limit
+        flags[first + 3] = (w1 >> half) < limit
+        flags[first + 4] = (w2 & mask) < limit
+        flags[first + 5] = (w2 >> half) < limit
+        flags[first + 6] = (w3 & mask) < limit
+        flags[first + 7] = (w3 >> half) < limit
+    if begin + 8 * whole < end:
+        w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, whole)
+        for lane in range(end - begin - 8 * whole):
+            word = w0 if lane < 2 else (w1 if lane < 4 else (w2 if lane < 6 else w3))
+            flags[begin + 8 * whole + lane] = ((word >> half) if lane % 2 else (word & mask)) < limit

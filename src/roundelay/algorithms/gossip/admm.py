@@ -1,0 +1,157 @@
+"""Decentralised ADMM by name: D-ADMM, COCA, weighted ADMM, quantised ADMM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from roundelay.algorithms.conditions import Condition, Conditions
+from roundelay.algorithms.gossip.admm_update import Linearised, LocalStep, SolvedExactly, gossip_admm
+from roundelay.algorithms.gossip.gossip_method import Gossip
+from roundelay.algorithms.tunable import Tunable
+from roundelay.channels import Censoring, Channel, Compressor, Plain, Rounded, channel_of
+from roundelay.kernels.checks import finite_number
+from roundelay.problems import Problem
+
+
+def local_step(first_order: bool, inertia: float, cola: bool = False) -> LocalStep:
+    """The exact x-step, or one of the first-order ones."""
+    if not first_order and (inertia or cola):
+        raise ValueError("inertia and cola belong to the first-order step: set first_order=True, or leave them out.")
+    return Linearised(inertia, cola) if first_order else SolvedExactly()
+
+
+def any_penalty(c: float, exact: bool) -> Conditions:
+    """Exact D-ADMM converges for every penalty."""
+    if not exact:
+        return Conditions()
+    return Conditions([Condition("D-ADMM (Shi et al. 2014)", "c > 0", f"c = {c:.4g}", True)])
+
+
+@dataclass(frozen=True)
+class DADMM:
+    """Decentralised ADMM (Shi, Ling, Yuan, Wu, Yin 2014).
+
+        x_i⁺ = prox_i((c d_i x_i + cΣ_j x_j − λ_i)/(2c d_i), 2c d_i)    λ_i⁺ = λ_i + cΣ_j(x_i⁺ − x_j⁺)
+
+    `c` is the penalty. `first_order` replaces f_i by its tangent, x_i⁺ = (c d_i x_i + cΣ_j x_j − λ_i + ρ_l x_i −
+    ∇f_i(x_i))/(2c d_i + ρ_l), where `inertia` is ρ_l. `channel` is what messages pass through; the sender, too, uses
+    what came out of it.
+    """
+
+    name: ClassVar[str] = "D-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("c"),)
+    c: float = 1.0
+    first_order: bool = False
+    inertia: float = 0.0
+    channel: Channel | Compressor = Plain()
+
+    def __post_init__(self) -> None:
+        finite_number("c", self.c, above=0.0)
+        self.parts()  # refuses bad options now
+
+    def parts(self) -> Gossip:
+        """One penalty for all links."""
+        return gossip_admm(self.c, local_step(self.first_order, self.inertia), channel_of(self.channel))
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Any penalty will do."""
+        return any_penalty(self.c, not self.first_order)
+
+
+@dataclass(frozen=True)
+class COCA:
+    """Communication-censored ADMM (Liu, Xu, Wu, Ling, Tian 2019).
+
+        x_i as D-ADMM;  it is sent, x̂_i ← x_i, only if ‖x_i − x̂_i‖ ≥ αρᵏ;  λ_i⁺ = λ_i + cΣ_j(x̂_i − x̂_j)
+
+    `c` is the penalty, `alpha` α and `rho` ρ of the threshold, in iteration k = 1, 2, …; with `alpha=0` it is D-ADMM.
+    `first_order` replaces f_i by its tangent, with `inertia` ρ_l: from x̂_i, or with `cola=True` from x_i as COLA has
+    it, x_i⁺ = x_i − (∇f_i(x_i) + λ_i + cΣ_j(x̂_i − x̂_j))/(2c d_i + ρ_l).
+    """
+
+    name: ClassVar[str] = "COCA"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("c"), Tunable("rho", "below one"), Tunable("alpha"))
+    c: float = 1.0
+    alpha: float = 1.0
+    rho: float = 0.85
+    first_order: bool = False
+    inertia: float = 0.0
+    cola: bool = False
+    compressor: Compressor = Plain()
+
+    def __post_init__(self) -> None:
+        finite_number("c", self.c, above=0.0)
+        self.parts()  # refuses bad options now
+
+    def parts(self) -> Gossip:
+        """D-ADMM through a censored channel."""
+        channel = Channel(self.compressor, Censoring(self.alpha, self.rho))
+        return gossip_admm(self.c, local_step(self.first_order, self.inertia, self.cola), channel)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Any penalty will do, with a threshold that vanishes."""
+        conditions = any_penalty(self.c, not self.first_order)
+        vanishes = self.alpha == 0.0 or self.rho < 1.0
+        return Conditions([*conditions, Condition("COCA (Liu et al. 2019)", "ρ < 1", f"ρ = {self.rho:.4g}", vanishes)])
+
+
+@dataclass(frozen=True)
+class WeightedADMM:
+    """Weighted ADMM (Ling, Liu, Shi, Ribeiro 2016): D-ADMM with a penalty of its own on every link.
+
+        x_i⁺ = prox_i(v_i/(2Σ_j c_ij), 2Σ_j c_ij)    v_i = Σ_j c_ij(x_i + x_j) − λ_i    λ_i⁺ = λ_i + Σ_j c_ij(x_i⁺ − x_j⁺)
+
+    `penalties` has one number for each link, in the order of `network.edges`; 0 deletes the link, which then costs
+    nothing. One number alone is for all links.
+    """
+
+    name: ClassVar[str] = "weighted ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = ()
+    penalties: float | Sequence[float] = 1.0
+    first_order: bool = False
+    inertia: float = 0.0
+    channel: Channel | Compressor = Plain()
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
+    def parts(self) -> Gossip:
+        """A penalty for each link."""
+        return gossip_admm(self.penalties, local_step(self.first_order, self.inertia), channel_of(self.channel))
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """The links that are kept must connect all agents, which is checked when it runs."""
+        return Conditions()
+
+
+@dataclass(frozen=True)
+class QuantisedADMM:
+    """Quantised ADMM (Zhu, Hong, Chen 2016): D-ADMM whose messages are multiples of Δ.
+
+        x̂_i = Δ·round(x_i/Δ), or dithered Δ·floor(x_i/Δ + u);  D-ADMM with x̂ in every exchange and reuse
+
+    `c` is the penalty, `step` Δ. It ends at a floor of about Δ.
+    """
+
+    name: ClassVar[str] = "quantised ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("c"),)
+    c: float = 1.0
+    step: float = 1e-3
+    dithered: bool = False
+    first_order: bool = False
+    inertia: float = 0.0
+
+    def __post_init__(self) -> None:
+        finite_number("c", self.c, above=0.0)
+        self.parts()  # refuses bad options now
+
+    def parts(self) -> Gossip:
+        """D-ADMM through a channel that rounds."""
+        channel = Channel(Rounded(self.step, self.dithered))
+        return gossip_admm(self.c, local_step(self.first_order, self.inertia), channel)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Any penalty will do, up to the floor."""
+        return any_penalty(self.c, not self.first_order)

@@ -1,0 +1,177 @@
+"""Gradient tracking: every agent follows the mean gradient beside x."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from roundelay.algorithms.conditions import Conditions
+from roundelay.algorithms.gossip.gossip_method import Gossip
+from roundelay.algorithms.slots import gradient
+from roundelay.algorithms.stepping import check_step, known_step, with_step
+from roundelay.algorithms.tunable import Tunable
+from roundelay.channels import Channel, Compressor, Plain, channel_of
+from roundelay.kernels import DIM, Matrix, each, vector
+from roundelay.networks import Network
+from roundelay.problems import Problem
+
+
+class TrackingNumbers(NamedTuple):
+    """α."""
+
+    alpha: float
+
+
+class TrackingStates(NamedTuple):
+    """x, the tracked gradient s, and the last ∇F(x)."""
+
+    x: Matrix
+    s: Matrix
+    slope: Matrix
+
+
+def send_both(
+    problem: Any,
+    method: TrackingNumbers,
+    seed: int,
+    i: int,
+    k: int,
+    exchange: int,
+    states: TrackingStates,
+    own: Matrix,
+    inbox: Matrix,
+    out: Matrix,
+) -> None:
+    """The message is x_i and s_i; s⁰ = ∇F(x⁰)."""
+    if k == 0:
+        gradient(problem, i, states.x[i], states.slope[i])
+        for d in each(DIM):
+            states.s[i, d] = states.slope[i, d]
+    for d in each(DIM):
+        out[0, d] = states.x[i, d]
+        out[1, d] = states.s[i, d]
+
+
+def receive_both(
+    problem: Any,
+    method: TrackingNumbers,
+    seed: int,
+    i: int,
+    k: int,
+    exchange: int,
+    states: TrackingStates,
+    own: Matrix,
+    inbox: Matrix,
+    talked: bool,
+) -> None:
+    """x⁺ = Wx − αs, s⁺ = Ws + ∇F(x⁺) − ∇F(x)."""
+    slope = vector(DIM)
+    for d in each(DIM):
+        states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d] - method.alpha * states.s[i, d]
+    gradient(problem, i, states.x[i], slope)
+    for d in each(DIM):
+        states.s[i, d] = states.s[i, d] - own[1, d] + inbox[1, d] + slope[d] - states.slope[i, d]
+        states.slope[i, d] = slope[d]
+
+
+def send_in_turn(
+    problem: Any,
+    method: TrackingNumbers,
+    seed: int,
+    i: int,
+    k: int,
+    exchange: int,
+    states: TrackingStates,
+    own: Matrix,
+    inbox: Matrix,
+    out: Matrix,
+) -> None:
+    """First s + ∇F(x) − the last ∇F, then x − αs with the new s."""
+    slope = vector(DIM)
+    if exchange == 0:
+        gradient(problem, i, states.x[i], slope)
+        for d in each(DIM):
+            states.s[i, d] = states.s[i, d] + slope[d] - states.slope[i, d]
+            states.slope[i, d] = slope[d]
+            out[0, d] = states.s[i, d]
+    else:
+        for d in each(DIM):
+            states.x[i, d] -= method.alpha * states.s[i, d]
+            out[0, d] = states.x[i, d]
+
+
+def receive_in_turn(
+    problem: Any,
+    method: TrackingNumbers,
+    seed: int,
+    i: int,
+    k: int,
+    exchange: int,
+    states: TrackingStates,
+    own: Matrix,
+    inbox: Matrix,
+    talked: bool,
+) -> None:
+    """s⁺ = W of the first messages, x⁺ = W of the second."""
+    if exchange == 0:
+        for d in each(DIM):
+            states.s[i, d] = states.s[i, d] - own[0, d] + inbox[0, d]
+    else:
+        for d in each(DIM):
+            states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
+
+
+def two_exchanges(network: Network) -> int:
+    """One for s, one for x."""
+    return 2
+
+
+@dataclass(frozen=True)
+class GradientTracking:
+    """Gradient tracking (Nedić, Olshevsky, Shi 2017; Qu, Li 2018).
+
+        x⁺ = Wx − αs    s⁺ = Ws + ∇F(x⁺) − ∇F(x)    s⁰ = ∇F(x⁰)
+
+    Two vectors go over every link, so an iteration costs 4E. `alpha` is α; left out, it is 0.1/L of the problem.
+    `adapt_then_combine` is the form x⁺ = W(x − αs), s⁺ = W(s + ∇F(x⁺) − ∇F(x)), s⁰ = W∇F(x⁰), whose iteration has
+    two exchanges, one after the other. W holds the Metropolis weights.
+    """
+
+    name: ClassVar[str] = "gradient tracking"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
+    alpha: float | None = None
+    adapt_then_combine: bool = False
+    channel: Channel | Compressor = Plain()
+
+    def __post_init__(self) -> None:
+        check_step("alpha", self.alpha)
+        channel = channel_of(self.channel)
+        if self.adapt_then_combine and (channel.differences or channel.censoring is not None):
+            raise ValueError(
+                "In the adapt-then-combine form an agent sends s and x in turn, so that a channel that compares a message "
+                "with the last one would compare s with x: leave out differences and censoring, or use the other form."
+            )
+
+    def resolved(self, problem: Problem) -> GradientTracking:
+        """With the step size set."""
+        return with_step(self, "alpha", 0.1, problem)
+
+    def parts(self) -> Gossip:
+        """x and s are sent and mixed."""
+        numbers, channel = TrackingNumbers(known_step(self, "alpha")), channel_of(self.channel)
+        if self.adapt_then_combine:
+            functions = (("send", send_in_turn), ("receive", receive_in_turn))
+            return Gossip(
+                functions,
+                lambda network: numbers,
+                TrackingStates,
+                channel=channel,
+                speeches=2,
+                exchange_count=two_exchanges,
+            )
+        functions = (("send", send_both), ("receive", receive_both))
+        return Gossip(functions, lambda network: numbers, TrackingStates, channel=channel, vectors=2)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Its bounds depend on the network's spectrum; none is checked here."""
+        return Conditions()

@@ -1,0 +1,277 @@
+"""The loop of the gossip family, as a kernel function: both engines run this text.
+
+As for tokens, the arrays are the whole truth between two calls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from roundelay.algorithms.gossip.gossip_method import listens, receive, send, speaks, talks
+from roundelay.engine.loop import DIVERGED, RUNNING, TOLERANCE_MET, Gauge, sum_distances, sum_spread
+from roundelay.kernels import (
+    DIM,
+    EXCHANGES,
+    INCREMENTS,
+    VECTORS,
+    Cube,
+    Flags,
+    Integers,
+    Matrix,
+    Vector,
+    each,
+    gather,
+    slot,
+    vector,
+)
+
+# The places of the clock.
+ITERATION, NUMBERS, BITS, MARK = range(4)
+
+# How often a run that has no tolerance looks whether it has diverged, in iterations.
+LOOKS = 64
+
+
+class Mail(NamedTuple):
+    """What the others hold of each agent, what each has heard, and what its last message weighed."""
+
+    posted: Cube
+    inbox: Cube
+    draft: Matrix
+    sent: Flags
+    numbers: Integers
+    bits: Integers
+
+
+class GossipLog(NamedTuple):
+    """The history: one row at each iteration of `marks`."""
+
+    marks: Integers
+    numbers: Integers
+    bits: Integers
+    seconds: Vector
+    accuracy: Vector
+    error: Vector
+    consensus: Vector
+    means: Matrix
+
+
+class GossipRule(NamedTuple):
+    """When to stop: an error (negative where not asked for), and what counts as divergence."""
+
+    error: float
+    limit: float
+
+
+@slot
+def transmit(
+    channel: Any, seed: int, i: int, k: int, number: int, message: Vector, posted: Vector
+) -> tuple[int, int, int]:
+    """Slot of the channel: `posted` becomes what the others hold; whether it was sent, numbers and bits."""
+    raise NotImplementedError
+
+
+@slot
+def collect(
+    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, i: int, number: int, v: int, out: Vector
+) -> tuple[int, int]:
+    """Slot of the conditions: out = Σ_j w_ij·(message of j) as it arrives; numbers and bits that were sent again."""
+    raise NotImplementedError
+
+
+@slot
+def begin_exchange(conditions: Any, links: Any) -> None:
+    """Slot of the conditions: a new exchange."""
+    raise NotImplementedError
+
+
+@slot
+def take_turn(conditions: Any, links: Any, seed: int, i: int, k: int, works: bool) -> None:
+    """Slot of the conditions: agent i works and speaks."""
+    raise NotImplementedError
+
+
+@slot
+def arrive(conditions: Any, links: Any, mixing: Any, i: int) -> None:
+    """Slot of the conditions: agent i has heard all."""
+    raise NotImplementedError
+
+
+@slot
+def hears_all(conditions: Any) -> bool:
+    """Slot of the conditions: whether all agents must listen in every exchange."""
+    raise NotImplementedError
+
+
+@slot
+def seconds_now(links: Any) -> float:
+    """Slot of the conditions: the simulated time."""
+    raise NotImplementedError
+
+
+# What fills the slots where a method or the conditions leave them open.
+
+
+def always_talks(method: Any, seed: int, k: int) -> bool:
+    """The agents speak in every iteration."""
+    return True
+
+
+def all_speak(method: Any, i: int, exchange: int) -> bool:
+    """Every agent speaks in every exchange."""
+    return True
+
+
+def all_listen(method: Any, i: int, exchange: int) -> bool:
+    """Every agent listens in every exchange."""
+    return True
+
+
+def collect_all(
+    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, i: int, number: int, v: int, out: Vector
+) -> tuple[int, int]:
+    """Every message arrives as it was sent."""
+    for d in each(DIM):
+        out[d] = mixing.own[i] * mail.posted[i, v, d]
+    gather(mixing.weights, mixing.neighbours, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
+    return 0, 0
+
+
+def no_exchange_to_time(conditions: Any, links: Any) -> None:
+    """Nothing takes time."""
+
+
+def no_turn_to_time(conditions: Any, links: Any, seed: int, i: int, k: int, works: bool) -> None:
+    """Nothing takes time."""
+
+
+def no_arrival_to_time(conditions: Any, links: Any, mixing: Any, i: int) -> None:
+    """Nothing takes time."""
+
+
+def nothing_is_lost(conditions: Any) -> bool:
+    """What was not listened to is still there."""
+    return False
+
+
+def no_time(links: Any) -> float:
+    """Nothing takes time."""
+    return 0.0
+
+
+DEFAULTS = (
+    ("talks", always_talks),
+    ("speaks", all_speak),
+    ("listens", all_listen),
+    ("collect", collect_all),
+    ("begin_exchange", no_exchange_to_time),
+    ("take_turn", no_turn_to_time),
+    ("arrive", no_arrival_to_time),
+    ("hears_all", nothing_is_lost),
+    ("seconds_now", no_time),
+)
+
+
+def write_gossip_row(
+    log: GossipLog, row: int, numbers: int, bits: int, seconds: float, states: Any, gauge: Gauge
+) -> float:
+    """One row of the history; returns Σ‖x_i − x*‖."""
+    mean, offset, first = vector(DIM), vector(DIM), vector(DIM)
+    agents = states.x.shape[0]
+    accuracy, error = sum_distances(states, gauge)
+    for d in each(DIM):
+        offset[d] = states.x[0, d]
+    sum_spread(states, offset, first)
+    for d in each(DIM):
+        mean[d] = offset[d] + first[d] / agents
+    square = sum_spread(states, mean, first)
+    log.numbers[row] = numbers
+    log.bits[row] = bits
+    log.seconds[row] = seconds
+    log.accuracy[row] = accuracy / agents
+    log.error[row] = error / agents
+    log.consensus[row] = math.sqrt(square / agents)
+    for d in each(DIM):
+        log.means[row, d] = mean[d]
+    return error
+
+
+def travel(
+    problem: Any,
+    method: Any,
+    channel: Any,
+    mixing: Any,
+    conditions: Any,
+    seed: int,
+    states: Any,
+    mail: Mail,
+    links: Any,
+    clock: Integers,
+    gauge: Gauge,
+    log: GossipLog,
+    rule: GossipRule,
+    until: int,
+) -> int:
+    """Go on to iteration `until`, or until there is a reason to stop; returns that reason."""
+    agents = states.x.shape[0]
+    k, numbers, bits, mark = clock[ITERATION], clock[NUMBERS], clock[BITS], clock[MARK]
+    next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
+    status = RUNNING
+    while True:
+        if k == next_mark:
+            error = write_gossip_row(log, mark, numbers, bits, seconds_now(links), states, gauge)
+            mark += 1
+            next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
+            if not error < rule.limit * agents:
+                status = DIVERGED
+        if k >= until or status != RUNNING:
+            break
+        talking = talks(method, seed, k)
+        for exchange in range(EXCHANGES):
+            number = k * EXCHANGES + exchange
+            begin_exchange(conditions, links)
+
+            # Each agent that speaks makes its message, and the channel carries it to those that hear it.
+            for i in range(agents):
+                if not speaks(method, i, exchange):
+                    mail.sent[i] = 0
+                    continue
+                take_turn(conditions, links, seed, i, k, exchange == 0 or not speaks(method, i, 0))
+                send(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], mail.draft)
+                if talking:
+                    sent, weight, fraction = 0, 0, 0
+                    for v in range(VECTORS):
+                        if INCREMENTS:
+                            for d in each(DIM):
+                                mail.posted[i, v, d] = 0.0
+                        said, more, rest = transmit(
+                            channel, seed, i, k, number * VECTORS + v, mail.draft[v], mail.posted[i, v]
+                        )
+                        sent, weight, fraction = sent | said, weight + more, fraction + rest
+                    hearers = mixing.starts[i + 1] - mixing.starts[i]
+                    numbers += hearers * weight
+                    bits += hearers * fraction
+                    mail.sent[i] = sent
+                    mail.numbers[i] = weight
+                    mail.bits[i] = fraction
+
+            # Each agent that listens sums up what it hears, and updates.
+            for i in range(agents):
+                if listens(method, i, exchange) or hears_all(conditions):
+                    if talking:
+                        for v in range(VECTORS):
+                            more, rest = collect(conditions, links, mixing, mail, seed, i, number, v, mail.inbox[i, v])
+                            numbers += more
+                            bits += rest
+                        arrive(conditions, links, mixing, i)
+                    receive(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], talking)
+        k += 1
+        if rule.error >= 0.0 or k % LOOKS == 0:
+            _, error = sum_distances(states, gauge)
+            if not error < rule.limit * agents:
+                status = DIVERGED
+            elif error <= rule.error * agents:
+                status = TOLERANCE_MET
+    clock[ITERATION], clock[NUMBERS], clock[BITS], clock[MARK] = k, numbers, bits, mark
+    return status

@@ -1,0 +1,129 @@
+"""Run the one-pass baseline: two laps of the tour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roundelay.algorithms.one_pass import is_quadratic
+from roundelay.engine.checks import check_tolerance, marks_of
+from roundelay.engine.options import Options
+from roundelay.engine.results import outcome_in_words
+from roundelay.engine.run import Journey, Record, Run
+from roundelay.engine.token import bytes_a_message
+from roundelay.kernels import Vector
+from roundelay.kernels.checks import whole_number
+from roundelay.networks import Network
+from roundelay.networks.crossing import LinkStates, cross_link, now, spend_time
+from roundelay.problems import Problem
+
+
+def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, options: Options) -> Run:
+    """Hop after hop: sum up the normal equations, solve them, hand the solution round."""
+    check_one_pass(algorithm, problem, options)
+    agents, dim, tour = problem.agents, problem.dim, network.tour()
+    lap = len(tour.order)
+    full = 2 * lap - 1
+    hops = full if options.hops is None else min(full, whole_number("hops", options.hops, least=0))
+    marks = marks_of(1 if options.record is None else options.record, hops)
+    conditions = options.conditions
+    crossing: Any = None
+    links: LinkStates | None = None
+    if conditions is not None:
+        crossing = conditions.part(network, network.neighbour_starts, network.neighbours).numbers
+        links = conditions.states(seed, agents, len(network.neighbours), 1, 0, dim)
+    noise = 0.0 if conditions is None else conditions.noise
+    generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0x1A55], np.uint64)))
+
+    x, optimum = np.zeros((agents, dim)), np.array(problem.optimum)
+    gram, right = np.zeros((dim, dim)), np.zeros(dim)
+    carried: Vector = np.zeros(dim)
+    numbers, rows = 0, []
+    for hop in range(hops + 1):
+        if hop in marks:
+            rows.append((hop, numbers, now(links) if links is not None else 0.0, x.copy(), carried.copy()))
+        if hop == hops:
+            break
+        agent = int(tour.order[hop % lap])
+        if hop < lap and tour.works[hop]:
+            gram += problem.hessian(agent, carried)
+            right -= problem.gradient(agent, np.zeros(dim))
+        if hop == lap:
+            carried = np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
+        if links is not None and tour.works[hop % lap]:
+            spend_time(crossing, links, seed, hop, 0, agent)
+        if hop >= lap:
+            x[agent] = carried
+        attempts = 1
+        if links is not None:
+            attempts = cross_link(crossing, links, seed, hop, 0, agent, int(tour.order[(hop + 1) % lap]))
+        numbers += attempts * (dim * (dim + 3) // 2 if hop < lap else dim)
+        if noise > 0.0:
+            gram, right, carried = (_disturbed(part, noise, generator) for part in (gram, right, carried))
+    if hops == full:  # what was sent last has arrived
+        x[int(tour.order[-1])] = carried
+        rows[-1] = (*rows[-1][:3], x.copy(), carried.copy())
+    return Run(
+        algorithm=algorithm,
+        seed=seed,
+        engine="python",
+        engine_reason="there is no loop to compile",
+        outcome=outcome_in_words("hops", hops, "hop", options.tolerance),
+        stop="hops",
+        steps=hops,
+        units=numbers / dim,
+        estimate=carried,
+        x=x,
+        y=np.zeros((agents, dim)),
+        optimum=optimum,
+        record=_record(rows, optimum, dim),
+        journey=Journey(
+            carried[None], np.bincount(tour.order[tour.works.astype(bool)], minlength=agents), tour.words,
+            np.zeros((0, dim)), options.reader, False, 1.0,
+        ),
+        conditions=conditions,
+        problem=problem,
+    )  # fmt: skip
+
+
+def check_one_pass(algorithm: Any, problem: Problem, options: Options) -> None:
+    """What it can't do, in words."""
+    if not is_quadratic(problem):
+        raise ValueError(
+            f"The one-pass baseline solves least squares by its normal equations, which a {type(problem).__name__} does "
+            "not have: choose another algorithm, or a LeastSquares problem."
+        )
+    if options.iterations is not None:
+        raise ValueError("The one pass is made of hops: leave iterations out, or say hops=… .")
+    if options.transcript or options.content is not None or options.monitors:
+        raise ValueError(
+            "The one pass keeps no transcript and has nothing to stop or to watch: leave these options out."
+        )
+    check_tolerance(options.tolerance)
+
+
+def _disturbed(values: Any, noise: float, generator: np.random.Generator) -> Any:
+    """What a noisy link makes of numbers; a symmetric matrix is sent as one triangle."""
+    draws = noise * generator.standard_normal(values.shape)
+    if values.ndim == 2:
+        draws = np.triu(draws) + np.triu(draws, 1).T
+    return values + draws
+
+
+def _record(rows: list[tuple[Any, ...]], optimum: Vector, dim: int) -> Record:
+    steps, numbers, seconds, states, estimates = (list(column) for column in zip(*rows, strict=True))
+    distances = np.array([np.linalg.norm(x - optimum, axis=1) for x in states])
+    first = np.where(distances[0] > 0.0, distances[0], 1.0)
+    sent = np.array(numbers)
+    spread = [np.sqrt(((x - z) ** 2).sum(axis=1).mean()) for x, z in zip(states, estimates, strict=True)]
+    return Record(
+        np.array(steps),
+        sent / dim,
+        sent * bytes_a_message(1),
+        np.array(seconds),
+        (distances / first).mean(axis=1),
+        distances.mean(axis=1),
+        np.array(spread),
+        np.array(estimates),
+    )
