@@ -35,6 +35,7 @@ from roundelay.algorithms import (
     ZeroStart,
 )
 from roundelay.channels import Censoring, Channel, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
+from roundelay.comparison import Comparison, Tuning, compare, tune
 from roundelay.engine import AugmentedLagrangian, Ensemble, Invariant, KKTResiduals, Run, load_run, simulate
 from roundelay.networks import (
     Network,
@@ -90,6 +91,7 @@ __all__ = [
     "Channel",
     "ClosedUniformWalk",
     "ColouredDADMM",
+    "Comparison",
     "Cycle",
     "DualPerturbedADMM",
     "EFSignSGD",
@@ -121,11 +123,13 @@ __all__ = [
     "SparseDropping",
     "TopK",
     "TopShare",
+    "Tuning",
     "UniformStart",
     "UniformWalk",
     "WeightedADMM",
     "ZeroStart",
     "barbell",
+    "compare",
     "complete",
     "from_networkx",
     "grid",
@@ -139,4 +143,5 @@ __all__ = [
     "save_figure",
     "simulate",
     "star",
+    "tune",
 ]

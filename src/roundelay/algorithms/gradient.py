@@ -11,6 +11,7 @@ import numpy as np
 from roundelay.algorithms.conditions import Conditions, gradient_step
 from roundelay.algorithms.slots import at_token, estimate, gradient
 from roundelay.algorithms.token_method import Initial
+from roundelay.algorithms.tunable import Tunable
 from roundelay.kernels import DIM, Matrix, Part, Vector, each, norm, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, Walk
@@ -119,6 +120,7 @@ class WPG:
     """
 
     name: ClassVar[str] = "WPG"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
     alpha: float = 0.1
     walk: Walk = Cycle()
     regulariser: Regulariser = NoRegulariser()
@@ -225,6 +227,7 @@ class IncrementalGradient:
     """
 
     name: ClassVar[str] = "incremental gradient"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
     alpha: float = 0.01
     decay: float = 0.0
     walk: Walk = Cycle()

@@ -9,6 +9,7 @@ from roundelay.algorithms.conditions import Conditions, first_order_stability, l
 from roundelay.algorithms.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
 from roundelay.algorithms.starts import Start, UniformStart, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.tunable import Tunable
 from roundelay.algorithms.xsteps import xstep
 from roundelay.networks.walks import Cycle
 from roundelay.problems import NoRegulariser, Problem, Regulariser
@@ -25,6 +26,7 @@ class IADMM:
     """
 
     name: ClassVar[str] = "I-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     first_order: bool = False
     start: Start = ZeroStart()
@@ -53,6 +55,7 @@ class RandomStart:
     """
 
     name: ClassVar[str] = "Algorithm 2"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     first_order: bool = False
     start: Start = UniformStart(0.0, 100.0)
@@ -80,6 +83,7 @@ class PIADMM1:
     """
 
     name: ClassVar[str] = "PI-ADMM1"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     gamma_spread: float = 0.1
     start: Start = UniformStart(0.0, 100.0)
@@ -114,6 +118,7 @@ class PIADMM2:
     """
 
     name: ClassVar[str] = "PI-ADMM2"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     sigma: float = 1e-3
     start: Start = UniformStart(0.0, 100.0)

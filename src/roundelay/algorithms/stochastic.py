@@ -9,6 +9,7 @@ from roundelay.algorithms.conditions import Conditions
 from roundelay.algorithms.perturbations import Schedule
 from roundelay.algorithms.starts import ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.tunable import Tunable
 from roundelay.algorithms.xsteps import Sampled
 from roundelay.networks.walks import Cycle
 from roundelay.problems import Problem
@@ -25,6 +26,7 @@ class SIADMM:
     """
 
     name: ClassVar[str] = "sI-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"), Tunable("c_tau"), Tunable("c_gamma"))
     rho: float = 10.0
     c_tau: float = 10.0
     c_gamma: float = 1.0

@@ -9,6 +9,7 @@ from roundelay.algorithms.conditions import Conditions, walkman
 from roundelay.algorithms.perturbations import Inertia, Unperturbed
 from roundelay.algorithms.starts import Start, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.tunable import Tunable
 from roundelay.algorithms.xsteps import xstep
 from roundelay.networks.walks import LeastVisitedWalk, MetropolisWalk, Walk
 from roundelay.problems import NoRegulariser, Problem, Regulariser
@@ -26,6 +27,7 @@ class WADMM:
     """
 
     name: ClassVar[str] = "W-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     walk: Walk = MetropolisWalk()
     first_order: bool = False
@@ -55,6 +57,7 @@ class PWADMM:
     """
 
     name: ClassVar[str] = "PW-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"), Tunable("tau", start=1.0))
     rho: float = 1.0
     tau: float = 0.0
     walks: int = 25
@@ -86,6 +89,7 @@ class IPWADMM:
     """
 
     name: ClassVar[str] = "IPW-ADMM"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"), Tunable("tau", start=1.0))
     rho: float = 1.0
     tau: float = 0.0
     walks: int = 25

@@ -1,4 +1,4 @@
-"""The command line: `roundelay demo | simulate | bench`."""
+"""The command line: `roundelay demo | simulate | compare | tune | bench`."""
 
 from roundelay.cli.app import main
 

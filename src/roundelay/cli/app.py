@@ -8,9 +8,11 @@ import typer
 
 import roundelay
 from roundelay.cli.bench import bench
+from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
 from roundelay.cli.exits import CommandsThatExplain
 from roundelay.cli.simulate import simulate
+from roundelay.cli.tune import tune
 
 app = typer.Typer(
     name="roundelay",
@@ -40,6 +42,7 @@ def roundelay_command(
     Example:
       roundelay demo
       roundelay simulate piadmm1 --rho 10 --figure run.png
+      roundelay compare iadmm extra coca --tune --out out/compare
 
     \b
     Exit codes:
@@ -52,6 +55,8 @@ def roundelay_command(
 
 app.command(short_help="Compare four methods on the paper's least squares.")(demo)
 app.command(short_help="Run one algorithm and say what came of it.")(simulate)
+app.command(short_help="Compare algorithms by what they cost.")(compare)
+app.command(short_help="Find good parameters for an algorithm.")(tune)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 

@@ -71,7 +71,7 @@ def _print_table(result: Demo, seeds: int, hops: int) -> None:
     from rich.box import ROUNDED
     from rich.table import Table
 
-    from roundelay.experiments.numbers import brief
+    from roundelay.comparison.numbers import brief
 
     typer.echo(f"Units of communication until the common error stays below a level, {_seeds(seeds)}, {hops:,} hops:")
     table = Table(box=ROUNDED)
@@ -89,12 +89,12 @@ def _seeds(seeds: int) -> str:
 
 
 def _as_json(result: Demo, seeds: int, hops: int, figure: Path) -> dict[str, Any]:
-    from roundelay.experiments.numbers import brief
+    from roundelay.comparison.numbers import brief
 
     rows = [
         {
             "method": row.method,
-            "units_to": {brief(cost.level, digits=1): {"units": cost.units, "words": cost.words} for cost in row.costs},
+            "units_to": {brief(cost.level, digits=1): {"units": cost.cost, "words": cost.words} for cost in row.costs},
             "final_error": row.final_error,
         }
         for row in result.rows

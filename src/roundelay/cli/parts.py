@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from roundelay.algorithms import Start, UniformStart, ZeroStart
+from roundelay.channels import Channel, Compressor, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
 from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk, Walk
 from roundelay.problems import L1, Box, NonNegative, NoRegulariser, Regulariser
+
+COMPRESSORS: dict[str, Any] = {
+    "plain": Plain,
+    "rounded": Rounded,
+    "quantised": Quantised,
+    "signs": Signs,
+    "topk": TopK,
+    "topshare": TopShare,
+    "randomk": RandomK,
+}
 
 PARTS: dict[Any, dict[str, Any]] = {
     Walk: {
@@ -18,4 +29,7 @@ PARTS: dict[Any, dict[str, Any]] = {
     },
     Start: {"zero": ZeroStart, "uniform": UniformStart},
     Regulariser: {"none": NoRegulariser, "l1": L1, "box": Box, "non-negative": NonNegative},
+    Compressor: COMPRESSORS,
+    # A channel that censors or sends differences has parts of its own, and is made in Python.
+    Channel | Compressor: COMPRESSORS,
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -15,6 +16,8 @@ def configured(kind: type[Any], words: Sequence[str]) -> Any:
     for word in words:
         name, equals, value = word.partition("=")
         name = name.strip().replace("-", "_")
+        if not types:
+            raise ValueError(f"{kind.name} has no options, so {word!r} can't be set: leave it out.")
         if not equals:
             raise ValueError(
                 f"The setting {word!r} has no value: write name=value, for example --set {_example(kind)}."
@@ -25,6 +28,14 @@ def configured(kind: type[Any], words: Sequence[str]) -> Any:
             raise ValueError(f"The option {name!r} is set twice: give it once.")
         values[name] = read_value(f"{name} of {kind.name}", types[name], value.strip())
     return kind(**values)
+
+
+def algorithm_from(text: str) -> Any:
+    """An algorithm in one word: its name, with options after a colon, as in coca:c=0.2,alpha=1."""
+    from roundelay.cli.algorithms import algorithm_named
+
+    name, _, settings = text.partition(":")
+    return configured(algorithm_named(name), [word for word in settings.split(",") if word.strip()])
 
 
 def field_types(kind: type[Any]) -> dict[str, Any]:
@@ -57,11 +68,11 @@ def _read_bool(what: str, text: str) -> bool:
 
 
 def _read_part(what: str, wanted: Any, text: str) -> Any:
-    """A walk, a start or a regulariser by name, with its own options after colons, as in l1:0.1."""
+    """A walk, a start, a regulariser or a compressor by name, with its own options after colons, as in l1:0.1."""
     from roundelay.cli.parts import PARTS
 
     if wanted not in PARTS:
-        raise ValueError(f"{what} can't be set from the command line: use Python for that.")
+        return _read_number_of_several(what, wanted, text)
     choices = PARTS[wanted]
     name, *values = text.split(":")
     if name not in choices:
@@ -81,6 +92,17 @@ def _read_part(what: str, wanted: Any, text: str) -> Any:
         raise ValueError(f"{what} can't be {text!r}: write {':'.join([name, *types])}, with numbers.") from None
 
 
+def _read_number_of_several(what: str, wanted: Any, text: str) -> Any:
+    """Where several types will do, the number among them; none, where it may be left open."""
+    several = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else ()
+    number = next((kind for kind in several if kind in (int, float)), None)
+    if number is None:
+        raise ValueError(f"{what} can't be set from the command line: use Python for that.")
+    if NoneType in several and text.lower() == "none":
+        return None
+    return read_value(what, number, text)
+
+
 def _example(kind: type[Any]) -> str:
     first = fields(kind)[0]
-    return f"{first.name}={first.default}"
+    return f"{first.name}={first.default if first.default is not None else 0.1}"

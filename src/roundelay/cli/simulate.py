@@ -3,48 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roundelay.cli import options
 from roundelay.cli.choices import Engine, ProblemKind
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
 from roundelay.cli.output import print_json
 from roundelay.cli.progress import progress_lines
+from roundelay.cli.scene import Scene, conditions_of
+
+if TYPE_CHECKING:
+    from roundelay.networks.conditions import NetworkConditions
 
 EXITS = {"diverged": DIVERGED, "interrupted": INTERRUPTED}
+HOPS, ITERATIONS = 20_000, 1_000
 
 
 def simulate(
-    algorithm: Annotated[str, typer.Argument(help="For example iadmm, piadmm1, piadmm2, wadmm, wpg, siadmm.")],
+    algorithm: Annotated[str, typer.Argument(help="For example iadmm, piadmm1, wadmm, wpg, extra, coca, lead.")],
     rho: Annotated[float | None, typer.Option(help="ρ, short for --set rho=….")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
     ] = None,
-    problem: Annotated[ProblemKind, typer.Option(help="Which of the paper's problems.")] = ProblemKind.least_squares,
-    agents: Annotated[int, typer.Option(help="N, how many agents.")] = 100,
-    density: Annotated[float, typer.Option(help="The share of all pairs of agents that are linked.")] = 0.3,
-    dim: Annotated[int, typer.Option(help="p, the dimension of x.")] = 2,
-    samples: Annotated[int, typer.Option(help="b, how many samples each agent has.")] = 30,
-    hops: Annotated[int, typer.Option(help="How many hops the token makes.")] = 20_000,
+    problem: options.Problem = ProblemKind.least_squares,
+    agents: options.Agents = 100,
+    density: options.Density = 0.3,
+    dim: options.Dim = 2,
+    samples: options.Samples = 30,
+    hops: Annotated[int | None, typer.Option(help=f"How many hops a token makes: {HOPS} by default.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help=f"How many iterations a gossip method makes: {ITERATIONS} by default.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of data, network and every draw.")] = 0,
-    engine: Annotated[Engine, typer.Option(help="Which engine runs it.")] = Engine.auto,
+    engine: options.EngineOption = Engine.auto,
     tolerance: Annotated[float | None, typer.Option(help="Stop as soon as the common error is this small.")] = None,
     content: Annotated[float | None, typer.Option(help="Stop when all agents are content within this.")] = None,
+    loss: options.Loss = None,
+    noise: options.Noise = None,
+    latency: options.Latency = None,
+    compute: options.Compute = None,
     save: Annotated[Path | None, typer.Option(help="Save the run to this file, for roundelay.load_run.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the error to this file: .png, .svg or .pdf.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run one algorithm on the paper's synthetic data, and say what came of it.
 
-    The options of an algorithm are set by name; walks, starts and regularisers too, as in walk=uniform,
-    start=uniform:0:100 or regulariser=l1:0.1. Ctrl-C ends a run early and shows what there is.
+    The options of an algorithm are set by name; walks, starts, regularisers and channels too, as in walk=uniform,
+    start=uniform:0:100, regulariser=l1:0.1 or channel=quantised:2. Loss, noise, latency and compute are those of a
+    real network. Ctrl-C ends a run early and shows what there is.
 
     \b
     Example:
       roundelay simulate piadmm1 --rho 10 --set gamma_spread=0.2 --hops 20000 --figure run.png
       roundelay simulate wadmm --set walk=uniform --tolerance 1e-9 --json
+      roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
     """
     from roundelay.cli.algorithms import algorithm_named
     from roundelay.cli.settings import configured
@@ -56,10 +71,11 @@ def simulate(
         from roundelay.plots import check_figure_path
 
         check_figure_path(figure)
-    run = _run(chosen, problem, agents, density, dim, samples, hops, seed, engine, tolerance, content)
+    scene, conditions = Scene(problem, agents, density, dim, samples), conditions_of(loss, noise, latency, compute)
+    run = _run(chosen, scene, _length(chosen, hops, iterations), seed, engine, tolerance, content, conditions)
     saved = run.save(save) if save is not None else None
     drawn = _draw(run, figure) if figure is not None else None
-    summary = summary_of(run, problem.value, samples, density, saved, drawn)
+    summary = summary_of(run, scene, saved, drawn)
     if as_json:
         print_json(summary)
     else:
@@ -67,31 +83,39 @@ def simulate(
     raise typer.Exit(EXITS.get(run.stop, 0))
 
 
+def _length(chosen: Any, hops: int | None, iterations: int | None) -> tuple[int | None, int | None]:
+    """The hops or the iterations, as the family asks for them; the one pass has its own length."""
+    if hops is None and iterations is None:
+        method = chosen.parts()
+        if hasattr(method, "mixing"):
+            iterations = ITERATIONS
+        elif hasattr(method, "walk"):
+            hops = HOPS
+    return hops, iterations
+
+
 def _run(
     chosen: Any,
-    problem: ProblemKind,
-    agents: int,
-    density: float,
-    dim: int,
-    samples: int,
-    hops: int,
+    scene: Scene,
+    length: tuple[int | None, int | None],
     seed: int,
     engine: Engine,
     tolerance: float | None,
     content: float | None,
+    conditions: NetworkConditions | None,
 ) -> Any:
     import roundelay as rl
 
-    make = rl.paper_least_squares if problem is ProblemKind.least_squares else rl.paper_logistic
     if seed < 0:
         raise ValueError(f"The seed is {seed}: use a whole number that is not negative.")
-    data = make(agents, samples, dim, seed=seed)
-    network = rl.random_network(agents, density, seed=seed)
-    with progress_lines("hops", keep=False) as tell:
-        tell(chosen.name, 0, hops)
+    data, network = scene.problem(seed), scene.network(seed)
+    hops, iterations = length
+    with progress_lines("hops" if iterations is None else "iterations", keep=False) as tell:
+        if length != (None, None):
+            tell(chosen.name, 0, hops if hops is not None else iterations or 0)
         return rl.simulate(
-            chosen, data, network, hops, seed=seed, engine=engine.value, tolerance=tolerance, content=content,
-            progress=lambda done, total: tell(chosen.name, done, total),
+            chosen, data, network, hops, iterations=iterations, seed=seed, engine=engine.value, tolerance=tolerance, content=content,
+            conditions=conditions, progress=lambda done, total: tell(chosen.name, done, total),
         )  # fmt: skip
 
 

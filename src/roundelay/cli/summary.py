@@ -11,35 +11,49 @@ from typing import Any
 
 import typer
 
+from roundelay.cli.scene import Scene, conditions_in_words
+from roundelay.comparison.numbers import brief
 from roundelay.engine import Run
-from roundelay.experiments.numbers import brief
 
 LEVELS = (1e-3, 1e-6, 1e-9)
+ERRORS = ("accuracy", "error", "token_error", "mean_error", "consensus", "objective_gap")
 
 
-def summary_of(
-    run: Run, problem: str, samples: int, density: float, saved: Path | None, figure: Path | None
-) -> dict[str, Any]:
+def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None) -> dict[str, Any]:
     """The summary as data."""
-    algorithm, (agents, dim) = run.algorithm, run.x.shape
-    last = run.history.iloc[-1]
-    readout = run.readout() if run.stop != "diverged" else None
+    algorithm, last = run.algorithm, run.history.iloc[-1]
     return {
         "algorithm": algorithm.name,
+        "family": run.family,
         "options": {field.name: getattr(algorithm, field.name) for field in fields(algorithm)},
-        "problem": {"kind": problem, "agents": agents, "samples": samples, "dim": dim},
-        "density": density,
+        **scene.described(),
+        "network": conditions_in_words(run.conditions),
         "seed": run.seed,
         "outcome": run.outcome,
         "stop": run.stop,
-        "hops": run.hops,
+        "hops" if run.family == "token" else "iterations": run.steps,
         "units": run.units,
         "bytes": int(last["bytes"]),
+        **({"seconds": float(last["seconds"])} if "seconds" in last else {}),
         "engine": run.engine,
         "engine_reason": run.engine_reason,
-        "tour": run.tour,
         "units_to": {brief(level, digits=1): run.units_to(level) for level in LEVELS},
-        "final": {name: float(last[name]) for name in ("accuracy", "error", "token_error", "consensus", "objective_gap")},
+        "final": {name: float(last[name]) for name in ERRORS if name in last},
+        **(_token(run) if run.family == "token" else {"mean": run.estimate}),
+        "conditions": [
+            {"source": c.source, "requirement": c.requirement, "numbers": c.numbers, "holds": c.holds, "words": str(c)}
+            for c in algorithm.conditions(run.problem)
+        ],
+        "saved": None if saved is None else str(saved),
+        "figure": None if figure is None else str(figure),
+    }
+
+
+def _token(run: Run) -> dict[str, Any]:
+    """Where the token went, where it is, and what one agent can make of those that it saw."""
+    readout = run.readout() if run.stop != "diverged" else None
+    return {
+        "tour": run.tour,
         "token": run.token,
         "readout": None if readout is None else {
             "estimate": readout.estimate,
@@ -48,12 +62,6 @@ def summary_of(
             "plain_residual": readout.plain_residual,
             "words": readout.words,
         },
-        "conditions": [
-            {"source": c.source, "requirement": c.requirement, "numbers": c.numbers, "holds": c.holds, "words": str(c)}
-            for c in algorithm.conditions(run.problem)
-        ],
-        "saved": None if saved is None else str(saved),
-        "figure": None if figure is None else str(figure),
     }  # fmt: skip
 
 
@@ -68,23 +76,34 @@ def print_summary(summary: dict[str, Any]) -> None:
 
 
 def _lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    problem, final, readout = summary["problem"], summary["final"], summary["readout"]
+    problem, final = summary["problem"], summary["final"]
     options = ", ".join(f"{name}={value}" for name, value in summary["options"].items())
     conditions = [entry["words"] for entry in summary["conditions"]]
+    seconds = f", {summary['seconds']:,.4g} simulated seconds" if "seconds" in summary else ""
     return [
-        (summary["algorithm"], options),
+        (summary["algorithm"], options or "It has no options."),
         ("problem", f"{problem['kind']}: {problem['agents']} agents, {problem['samples']} samples each, dimension {problem['dim']}"),
+        *([("network", summary["network"])] if summary["network"] else []),
         ("outcome", summary["outcome"]),
         ("engine", f"{summary['engine']}: {summary['engine_reason']}"),
-        ("tour", summary["tour"] or "None: the token walks at random."),
-        ("cost", f"{summary['units']:,} units, {summary['bytes']:,} bytes"),
+        *([("tour", summary["tour"] or "None: the token walks at random.")] if "tour" in summary else []),
+        ("cost", f"{_whole(summary['units'])} units, {summary['bytes']:,} bytes{seconds}"),
         *((f"to {level}", _units(units)) for level, units in summary["units_to"].items()),
         ("error", f"{final['error']:.3g} (common), accuracy {final['accuracy']:.3g}"),
-        ("token", _vector(summary["token"])),
-        ("readout", f"{_vector(readout['estimate'])}\n{readout['words']}" if readout else "None: there is nothing to read out of a run that diverged."),
+        *(_token_lines(summary) if "token" in summary else [("mean x", _vector(summary["mean"]))]),
         ("theory", "\n".join(conditions) or "No theorem is known for this method."),
         *((name, summary[name]) for name in ("saved", "figure") if summary[name] is not None),
     ]  # fmt: skip
+
+
+def _token_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    readout, nothing = summary["readout"], "None: there is nothing to read out of a run that diverged."
+    words = f"{_vector(readout['estimate'])}\n{readout['words']}" if readout else nothing
+    return [("token", _vector(summary["token"])), ("readout", words)]
+
+
+def _whole(units: float) -> str:
+    return f"{units:,}" if isinstance(units, int) else f"{units:,.1f}"
 
 
 def _units(units: float) -> str:

@@ -34,17 +34,18 @@ from roundelay.engine import compiled_sums
 from roundelay.kernels import Part, primitives, random
 
 PRIMITIVES = ("each", "vector", "matrix", "prefetch", "dot", "norm", "distance", "solve_positive")
-SUMS = ("gather", "gather_arrived", "latest")
-DRAWS = ("uniform", "normals", "chances")
+SUMS = ("gather", "flagged", "latest")
+DRAWS = ("uniform", "uniforms", "normals", "chances")
 COMPILED = (
     ("dot", compiled_sums.dot),
     ("norm", compiled_sums.norm),
     ("distance", compiled_sums.distance),
     ("solve_positive", compiled_sums.solve_positive),
     ("gather", compiled_sums.gather),
-    ("gather_arrived", compiled_sums.gather_arrived),
+    ("flagged", compiled_sums.flagged),
     ("latest", compiled_sums.latest),
     ("uniform", random.compiled_uniform),
+    ("uniforms", random.compiled_uniforms),
     ("normals", random.compiled_normals),
     ("chances", random.compiled_chances),
     ("block_of_words", random.block_of_words),

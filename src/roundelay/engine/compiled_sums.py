@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from roundelay.kernels import DIM, INCREMENTS, Cube, Flags, Integers, Matrix, Vector
+import numpy as np
+
+from roundelay.kernels import DIM, Cube, Flags, Integers, Matrix, Vector, vector
 from roundelay.kernels import vector as eight_lanes  # on the stack, whatever DIM is
 
 
@@ -62,41 +64,46 @@ def solve_positive(a: Matrix, b: Vector) -> None:
 
 
 def gather(weights: Vector, neighbours: Integers, begin: int, end: int, rows: Cube, lane: int, out: Vector) -> None:
-    """Arc after arc."""
-    for a in range(begin, end):
-        j = neighbours[a]
-        weight = weights[a]
+    """Arc after arc, in sums that can stay in registers; in few dimensions four of them, so that none waits long."""
+    total, second, third, fourth = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    for d in range(DIM):
+        total[d] = out[d]
+    # Unsigned numbers, because Python's negative ones would be looked for at every arc.
+    one, a, last = np.uint64(1), np.uint64(begin), np.uint64(end)
+    if DIM < 16:
         for d in range(DIM):
-            out[d] += weight * rows[j, lane, d]
+            second[d], third[d], fourth[d] = 0.0, 0.0, 0.0
+        two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
+        while a + four <= last:
+            i, j = np.uint64(neighbours[a]), np.uint64(neighbours[a + one])
+            k, m = np.uint64(neighbours[a + two]), np.uint64(neighbours[a + three])
+            for d in range(DIM):
+                total[d] += weights[a] * rows[i, lane, d]
+            for d in range(DIM):
+                second[d] += weights[a + one] * rows[j, lane, d]
+            for d in range(DIM):
+                third[d] += weights[a + two] * rows[k, lane, d]
+            for d in range(DIM):
+                fourth[d] += weights[a + three] * rows[m, lane, d]
+            a += four
+        for d in range(DIM):
+            total[d] += second[d] + (third[d] + fourth[d])
+    while a < last:
+        j = np.uint64(neighbours[a])
+        for d in range(DIM):
+            total[d] += weights[a] * rows[j, lane, d]
+        a += one
+    for d in range(DIM):
+        out[d] = total[d]
 
 
-def gather_arrived(
-    weights: Vector,
-    neighbours: Integers,
-    begin: int,
-    end: int,
-    rows: Cube,
-    lane: int,
-    lost: Flags,
-    sent: Flags,
-    held: Cube,
-    increments: int,
-    out: Vector,
-) -> float:
-    """Arc after arc, without a branch that depends on chance."""
-    square = 0.0
-    for a in range(begin, end):
-        j = neighbours[a]
-        weight = weights[a]
-        arrived = lost[a] == 0 and sent[j] == 1
-        for d in range(DIM):
-            fresh = rows[j, lane, d]
-            last = 0.0 if INCREMENTS else held[a, lane, d]
-            value = fresh if arrived else last
-            held[a, lane, d] = value
-            out[d] += weight * value
-        square += weight * weight if arrived or not INCREMENTS else 0.0
-    return square
+def flagged(flags: Flags, order: Integers) -> int:
+    """Without a branch that depends on chance."""
+    count = np.uint64(0)
+    for place in range(flags.shape[0]):
+        order[count] = place
+        count += np.uint64(flags[place])
+    return int(count)
 
 
 def latest(times: Vector, delays: Vector, neighbours: Integers, begin: int, end: int) -> float:

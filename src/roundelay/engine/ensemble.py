@@ -38,24 +38,27 @@ class Ensemble:
         """One run."""
         return self.runs[index]
 
-    def bands(self, column: str = "error", low: float = 0.1, high: float = 0.9) -> pd.DataFrame:
-        """The median of a history column over the seeds at each number of units, between two quantiles."""
+    def bands(self, column: str = "error", low: float = 0.1, high: float = 0.9, over: str = "units") -> pd.DataFrame:
+        """The median of a history column over the seeds, between two quantiles, over units, bytes or seconds.
+
+        A run that has ended keeps its last value.
+        """
         import pandas as pd
 
-        units = np.unique(np.concatenate([run.history["units"].to_numpy() for run in self.runs]))
-        curves = np.array([_curve(run, column, units) for run in self.runs])
+        cost = np.unique(np.concatenate([run.history[over].to_numpy() for run in self.runs]))
+        curves = np.array([_curve(run, column, over, cost) for run in self.runs])
         quantiles = np.quantile(curves, [low, 0.5, high], axis=0)
-        return pd.DataFrame({"units": units, "low": quantiles[0], "median": quantiles[1], "high": quantiles[2]})
+        return pd.DataFrame({over: cost, "low": quantiles[0], "median": quantiles[1], "high": quantiles[2]})
 
     def units_to(self, error: float, column: str = "error") -> Vector:
         """For each seed, how many units it took until the error stayed at or below this value."""
         return np.array([run.units_to(error, column) for run in self.runs])
 
 
-def _curve(run: Run, column: str, units: Vector) -> Vector:
+def _curve(run: Run, column: str, over: str, cost: Vector) -> Vector:
     """A history column on a common axis: the last value that was recorded at or before each point."""
-    own = run.history["units"].to_numpy()
-    rows = np.clip(np.searchsorted(own, units, side="right") - 1, 0, None)
+    own = run.history[over].to_numpy()
+    rows = np.clip(np.searchsorted(own, cost, side="right") - 1, 0, None)
     return run.history[column].to_numpy(np.float64)[rows]
 
 

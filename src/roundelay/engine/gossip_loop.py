@@ -25,6 +25,7 @@ from roundelay.kernels import (
     slot,
     vector,
 )
+from roundelay.networks.crossing import LOSES
 
 # The places of the clock.
 ITERATION, NUMBERS, BITS, MARK = range(4)
@@ -34,9 +35,13 @@ LOOKS = 64
 
 
 class Mail(NamedTuple):
-    """What the others hold of each agent, what each has heard, and what its last message weighed."""
+    """What each agent has sent, what it had sent before, what it has heard, and what its last message weighed.
+
+    `before` is kept only where messages can be lost.
+    """
 
     posted: Cube
+    before: Cube
     inbox: Cube
     draft: Matrix
     sent: Flags
@@ -73,10 +78,16 @@ def transmit(
 
 
 @slot
-def collect(
-    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, i: int, number: int, v: int, out: Vector
+def open_exchange(
+    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, number: int, silent: int
 ) -> tuple[int, int]:
-    """Slot of the conditions: out = Σ_j w_ij·(message of j) as it arrives; numbers and bits that were sent again."""
+    """Slot of the conditions: what befalls the messages of this exchange; numbers and bits that were sent again."""
+    raise NotImplementedError
+
+
+@slot
+def collect(mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
+    """Slot of the conditions: out = Σ_j w_ij·(message of j) as it arrives."""
     raise NotImplementedError
 
 
@@ -128,14 +139,18 @@ def all_listen(method: Any, i: int, exchange: int) -> bool:
     return True
 
 
-def collect_all(
-    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, i: int, number: int, v: int, out: Vector
+def all_arrives(
+    conditions: Any, links: Any, mixing: Any, mail: Mail, seed: int, number: int, silent: int
 ) -> tuple[int, int]:
+    """Nothing befalls the messages."""
+    return 0, 0
+
+
+def collect_all(mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
     """Every message arrives as it was sent."""
     for d in each(DIM):
         out[d] = mixing.own[i] * mail.posted[i, v, d]
     gather(mixing.weights, mixing.neighbours, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
-    return 0, 0
 
 
 def no_exchange_to_time(conditions: Any, links: Any) -> None:
@@ -164,6 +179,7 @@ DEFAULTS = (
     ("talks", always_talks),
     ("speaks", all_speak),
     ("listens", all_listen),
+    ("open_exchange", all_arrives),
     ("collect", collect_all),
     ("begin_exchange", no_exchange_to_time),
     ("take_turn", no_turn_to_time),
@@ -231,6 +247,7 @@ def travel(
         for exchange in range(EXCHANGES):
             number = k * EXCHANGES + exchange
             begin_exchange(conditions, links)
+            silent = agents
 
             # Each agent that speaks makes its message, and the channel carries it to those that hear it.
             for i in range(agents):
@@ -242,9 +259,11 @@ def travel(
                 if talking:
                     sent, weight, fraction = 0, 0, 0
                     for v in range(VECTORS):
-                        if INCREMENTS:
-                            for d in each(DIM):
+                        for d in each(DIM):
+                            if INCREMENTS:
                                 mail.posted[i, v, d] = 0.0
+                            elif LOSES:
+                                mail.before[i, v, d] = mail.posted[i, v, d]
                         said, more, rest = transmit(
                             channel, seed, i, k, number * VECTORS + v, mail.draft[v], mail.posted[i, v]
                         )
@@ -253,17 +272,21 @@ def travel(
                     numbers += hearers * weight
                     bits += hearers * fraction
                     mail.sent[i] = sent
+                    silent -= sent
                     mail.numbers[i] = weight
                     mail.bits[i] = fraction
+
+            if talking:
+                more, rest = open_exchange(conditions, links, mixing, mail, seed, number, silent)
+                numbers += more
+                bits += rest
 
             # Each agent that listens sums up what it hears, and updates.
             for i in range(agents):
                 if listens(method, i, exchange) or hears_all(conditions):
                     if talking:
                         for v in range(VECTORS):
-                            more, rest = collect(conditions, links, mixing, mail, seed, i, number, v, mail.inbox[i, v])
-                            numbers += more
-                            bits += rest
+                            collect(mixing, mail, i, v, mail.inbox[i, v])
                         arrive(conditions, links, mixing, i)
                     receive(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], talking)
         k += 1

@@ -107,6 +107,7 @@ def new_gossip_state(
         gossip_loop.Mail(
             np.zeros((agents, vectors, dim)),
             np.zeros((agents, vectors, dim)),
+            np.zeros((agents, vectors, dim)),
             np.zeros((vectors, dim)),
             np.zeros(agents, np.uint8),
             np.zeros(agents, np.int64),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.algorithms.one_pass import is_quadratic
+from roundelay.engine.assemble import python_module, recipe
 from roundelay.engine.checks import check_tolerance, marks_of
 from roundelay.engine.options import Options
 from roundelay.engine.results import outcome_in_words
@@ -15,7 +16,7 @@ from roundelay.engine.token import bytes_a_message
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.networks import Network
-from roundelay.networks.crossing import LinkStates, cross_link, now, spend_time
+from roundelay.networks.crossing import LinkStates, now
 from roundelay.problems import Problem
 
 
@@ -29,9 +30,14 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
     marks = marks_of(1 if options.record is None else options.record, hops)
     conditions = options.conditions
     crossing: Any = None
+    functions: Any = None
     links: LinkStates | None = None
     if conditions is not None:
-        crossing = conditions.part(network, network.neighbour_starts, network.neighbours).numbers
+        part = conditions.part(network, network.neighbour_starts, network.neighbours)
+        crossing, functions = (
+            part.numbers,
+            python_module(recipe((part,), (part.numbers,), (), (("DIM", dim),), False), dim),
+        )
         links = conditions.states(seed, agents, len(network.neighbours), 1, 0, dim)
     noise = 0.0 if conditions is None else conditions.noise
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0x1A55], np.uint64)))
@@ -52,12 +58,12 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         if hop == lap:
             carried = np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
         if links is not None and tour.works[hop % lap]:
-            spend_time(crossing, links, seed, hop, 0, agent)
+            functions.work(crossing, links, seed, hop, 0, agent)
         if hop >= lap:
             x[agent] = carried
         attempts = 1
         if links is not None:
-            attempts = cross_link(crossing, links, seed, hop, 0, agent, int(tour.order[(hop + 1) % lap]))
+            attempts = functions.cross(crossing, links, seed, hop, 0, agent, int(tour.order[(hop + 1) % lap]))
         numbers += attempts * (dim * (dim + 3) // 2 if hop < lap else dim)
         if noise > 0.0:
             gram, right, carried = (_disturbed(part, noise, generator) for part in (gram, right, carried))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import roundelay as rl
+from roundelay.comparison import Reached, reached
 from roundelay.engine.choose import EngineChoice
-from roundelay.experiments.costs import Reached, reached
 from roundelay.plots import plot_convergence
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from roundelay.kernels.primitives import (
     distance,
     dot,
     each,
+    flagged,
     gather,
-    gather_arrived,
     latest,
     matrix,
     norm,
@@ -54,6 +54,7 @@ from roundelay.kernels.random import (
     chances,
     normals,
     uniform,
+    uniforms,
 )
 
 __all__ = [
@@ -89,8 +90,8 @@ __all__ = [
     "distance",
     "dot",
     "each",
+    "flagged",
     "gather",
-    "gather_arrived",
     "latest",
     "matrix",
     "norm",
@@ -99,5 +100,6 @@ __all__ = [
     "slot",
     "solve_positive",
     "uniform",
+    "uniforms",
     "vector",
 ]

@@ -72,29 +72,11 @@ def gather(weights: Vector, neighbours: Integers, begin: int, end: int, rows: Cu
     out += weights[begin:end] @ rows[neighbours[begin:end], lane]
 
 
-def gather_arrived(
-    weights: Vector,
-    neighbours: Integers,
-    begin: int,
-    end: int,
-    rows: Cube,
-    lane: int,
-    lost: Flags,
-    sent: Flags,
-    held: Cube,
-    increments: int,
-    out: Vector,
-) -> float:
-    """`gather`, where a message that did not arrive counts as the last one that did, or as 0 if it is an increment.
-
-    `held` keeps what each arc last brought. Returns the sum of the squared weights of what was added up.
-    """
-    near, own = neighbours[begin:end], weights[begin:end]
-    arrived = (lost[begin:end] == 0) & (sent[near] == 1)
-    values = np.where(arrived[:, None], rows[near, lane], 0.0 if increments else held[begin:end, lane])
-    held[begin:end, lane] = values
-    out += own @ values
-    return float((own**2)[arrived | (increments == 0)].sum())
+def flagged(flags: Flags, order: Integers) -> int:
+    """Write the places where a flag is set to `order`, and return how many there are."""
+    places = np.flatnonzero(flags)
+    order[: len(places)] = places
+    return len(places)
 
 
 def latest(times: Vector, delays: Vector, neighbours: Integers, begin: int, end: int) -> float:

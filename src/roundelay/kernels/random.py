@@ -22,7 +22,8 @@ QUANTISE, COIN, PRIVACY, LOSS, RESEND, CHAIN, NOISE, LATENCY, WORK = range(6, 15
 
 SEEDS = 2**64
 FROM_53_BITS = 2.0**-53
-TO_32_BITS = 2.0**32
+# Draws with an index from here on decide ties of `chances`.
+TIES = 2**32
 
 
 def uniform(seed: int, agent: int, hop: int, purpose: int, index: int) -> float:
@@ -44,18 +45,33 @@ def normals(seed: int, agent: int, hop: int, purpose: int, out: Vector) -> None:
             out[2 * pair + 1] = radius * math.sin(angle)
 
 
-def chances(seed: int, agent: int, hop: int, purpose: int, chance: float, flags: Flags, begin: int, end: int) -> None:
-    """Each of flags[begin:end] becomes 1 with this chance, else 0. A draw takes 32 bits, eight draws a block."""
-    blocks = np.arange(-(-(end - begin) // 8), dtype=np.uint64)
-    counter = (
-        np.full_like(blocks, hop) + np.uint64(1),
-        np.full_like(blocks, purpose),
-        blocks,
-        np.zeros_like(blocks),
-    )
-    words = np.stack(philox(np.full_like(blocks, seed), np.full_like(blocks, agent), counter), axis=-1)
-    halves = np.stack([words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)], axis=-1).ravel()
-    flags[begin:end] = halves[: end - begin] < np.uint64(chance * TO_32_BITS)
+def uniforms(seed: int, agent: int, hop: int, purpose: int, out: Vector) -> None:
+    """Fill `out` with draws from U[0, 1): those with index 0, 1, …"""
+    out[:] = (_words(seed, agent, hop, purpose, -(-len(out) // 4)) >> np.uint64(11)).ravel()[: len(out)] * FROM_53_BITS
+
+
+def chances(
+    seed: int, agent: int, hop: int, purpose: int, chance: float, words: Words, lanes: Flags, flags: Flags
+) -> None:
+    """Each flag becomes 1 with this chance, else 0.
+
+    One byte of random bits decides; only where it ties, once in 256, a uniform draw of its own does. `words` is scratch
+    of 64 bits for every eight flags, rounded up to four, and `lanes` the same memory byte by byte.
+    """
+    count = len(flags)
+    words[:] = _words(seed, agent, hop, purpose, len(words) // 4).ravel()
+    scaled = 256.0 * chance
+    limit = int(scaled)
+    flags[:] = lanes[:count] < limit
+    for place in np.flatnonzero(lanes[:count] == limit):
+        flags[place] = uniform(seed, agent, hop, purpose, TIES + int(place)) < scaled - limit
+
+
+def _words(seed: int, agent: int, hop: int, purpose: int, blocks: int) -> Words:
+    """Blocks of four words of 64 random bits, (blocks, 4)."""
+    block = np.arange(blocks, dtype=np.uint64)
+    counter = (np.full_like(block, hop) + np.uint64(1), np.full_like(block, purpose), block, np.zeros_like(block))
+    return np.stack(philox(np.full_like(block, seed), np.full_like(block, agent), counter), axis=-1)
 
 
 def uniforms_of_agents(seed: int, agents: int, count: int, purpose: int) -> Vector:
@@ -144,25 +160,41 @@ def compiled_normals(seed: int, agent: int, hop: int, purpose: int, out: Vector)
                 out[second + 1] = radius * math.sin(angle)
 
 
+def compiled_uniforms(seed: int, agent: int, hop: int, purpose: int, out: Vector) -> None:
+    """`uniforms` for the compiled engine."""
+    for block in range((out.shape[0] + 3) // 4):
+        u0, u1, u2, u3 = block_of_uniforms(seed, agent, hop, purpose, block)
+        first = 4 * block
+        out[first] = u0
+        if first + 1 < out.shape[0]:
+            out[first + 1] = u1
+        if first + 2 < out.shape[0]:
+            out[first + 2] = u2
+        if first + 3 < out.shape[0]:
+            out[first + 3] = u3
+
+
 def compiled_chances(
-    seed: int, agent: int, hop: int, purpose: int, chance: float, flags: Flags, begin: int, end: int
+    seed: int, agent: int, hop: int, purpose: int, chance: float, words: Words, lanes: Flags, flags: Flags
 ) -> None:
-    """`chances` for the compiled engine: whole blocks first, then what is left of the last one."""
-    limit, mask, half = np.uint64(chance * TO_32_BITS), np.uint64(0xFFFFFFFF), np.uint64(32)
-    whole = (end - begin) // 8
-    for block in range(whole):
+    """`chances` for the compiled engine."""
+    scaled = 256.0 * chance
+    limit = np.int32(scaled)
+    count = flags.shape[0]
+    for block in range(words.shape[0] // 4):
         w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, block)
-        first = begin + 8 * block
-        flags[first] = (w0 & mask) < limit
-        flags[first + 1] = (w0 >> half) < limit
-        flags[first + 2] = (w1 & mask) < limit
-        flags[first + 3] = (w1 >> half) < limit
-        flags[first + 4] = (w2 & mask) < limit
-        flags[first + 5] = (w2 >> half) < limit
-        flags[first + 6] = (w3 & mask) < limit
-        flags[first + 7] = (w3 >> half) < limit
-    if begin + 8 * whole < end:
-        w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, whole)
-        for lane in range(end - begin - 8 * whole):
-            word = w0 if lane < 2 else (w1 if lane < 4 else (w2 if lane < 6 else w3))
-            flags[begin + 8 * whole + lane] = ((word >> half) if lane % 2 else (word & mask)) < limit
+        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = w0, w1, w2, w3
+        first = 32 * block
+        ties = 0
+        if first + 32 <= count:  # of a fixed length, which the vector unit does in a few steps
+            for lane in range(32):
+                flags[first + lane] = np.int32(lanes[first + lane]) < limit
+                ties += np.int32(lanes[first + lane]) == limit
+        else:
+            for place in range(first, count):
+                flags[place] = np.int32(lanes[place]) < limit
+                ties += np.int32(lanes[place]) == limit
+        if ties > 0:
+            for place in range(first, min(first + 32, count)):
+                if np.int32(lanes[place]) == limit:
+                    flags[place] = uniform(seed, agent, hop, purpose, TIES + place) < scaled - limit

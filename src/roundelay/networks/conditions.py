@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import Integers, Part
+from roundelay.kernels import Flags, Integers, Part
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.crossing import (
     ConditionNumbers,
@@ -20,6 +20,7 @@ from roundelay.networks.crossing import (
     cross_link,
     disturb_token,
     now,
+    open_exchange,
     ring_the_bell,
     spend_time,
     take_turn,
@@ -125,10 +126,7 @@ class NetworkConditions:
         """The kernel functions of both families, for arcs that agent i hears at `neighbours[starts[i]:starts[i + 1]]`."""
         numbers = ConditionNumbers(
             *self.loss.chances(),
-            int(self.loses),
-            int(self.resend),
             float(self.noise),
-            int(self.takes_time),
             self._latency_of_arcs(network, starts, neighbours),
             float(self.latency_jitter),
             self._seconds("compute", network.agents, "agents"),
@@ -143,6 +141,7 @@ class NetworkConditions:
                 ("cross", cross_link),
                 ("add_noise", disturb_token),
                 ("work", spend_time),
+                ("open_exchange", open_exchange),
                 ("collect", collect_through),
                 ("take_turn", take_turn),
                 ("begin_exchange", ring_the_bell),
@@ -151,6 +150,13 @@ class NetworkConditions:
                 ("seconds_now", now),
             ),
             numbers,
+            (
+                ("LOSES", int(self.loses)),
+                ("BURSTS", int(self.loss.chances()[2] > 0.0)),
+                ("RESENDS", int(self.resend)),
+                ("NOISY", int(self.noise > 0.0)),
+                ("TIMED", int(self.takes_time)),
+            ),
         )
 
     def states(self, seed: int, agents: int, arcs: int, tokens: int, vectors: int, dim: int) -> LinkStates:
@@ -160,14 +166,31 @@ class NetworkConditions:
         if turns_bad > 0.0:
             generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0xBAD], np.uint64)))
             bad[:] = generator.random(arcs) < turns_bad / (turns_bad + turns_good)
-        messages = arcs if self.loses and vectors else 0
+        gossip = vectors > 0
+        words = np.zeros(4 * -(-arcs // 32) if gossip else 0, np.uint64)
+        noise = np.zeros((agents if gossip else 0, dim))
+        heard = arcs if gossip else 0
+
+        def flags() -> Flags:
+            return np.zeros(heard, np.uint8)
+
         return LinkStates(
             bad,
-            np.zeros(arcs, np.int64),
+            np.zeros(0 if gossip else arcs, np.int64),
             np.zeros(1, np.int64),
-            np.zeros((4, arcs), np.uint8),
-            np.zeros((messages, vectors, dim)),
-            np.zeros(arcs),
+            flags(),
+            flags(),
+            flags(),
+            flags(),
+            flags(),
+            np.zeros((heard if self.loses and not self.resend else 0, vectors, dim)),
+            np.zeros(heard + 1, np.int64),
+            words,
+            words.view(np.uint8),
+            noise,
+            noise.reshape(-1),
+            np.zeros(agents),
+            np.zeros(heard),
             np.zeros(agents),
             np.zeros(agents),
             np.zeros(tokens),

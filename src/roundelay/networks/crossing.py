@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from roundelay.kernels import (
     CHAIN,
     DIM,
@@ -13,6 +15,7 @@ from roundelay.kernels import (
     LOSS,
     NOISE,
     RESEND,
+    VECTORS,
     WORK,
     Cube,
     Flags,
@@ -21,16 +24,21 @@ from roundelay.kernels import (
     Vector,
     chances,
     each,
+    flagged,
     gather,
-    gather_arrived,
     latest,
     normals,
     uniform,
+    uniforms,
     vector,
 )
 
-# The rows of `LinkStates.flags`.
-LOST, LOST_BAD, TURNED_BAD, TURNED_GOOD = range(4)
+# Literals that `NetworkConditions.part` sets, so that what does not happen costs nothing.
+LOSES: int = 0
+BURSTS: int = 0
+RESENDS: int = 0
+NOISY: int = 0
+TIMED: int = 0
 
 
 class ConditionNumbers(NamedTuple):
@@ -40,10 +48,7 @@ class ConditionNumbers(NamedTuple):
     loss_bad: float
     turns_bad: float
     turns_good: float
-    loses: int
-    resend: int
     noise: float
-    takes_time: int
     latency: Vector
     latency_jitter: float
     compute: Vector
@@ -55,13 +60,28 @@ class ConditionNumbers(NamedTuple):
 
 
 class LinkStates(NamedTuple):
-    """Which arcs are bad and when that was last looked at, what each last brought, its delay, and all clocks."""
+    """Which arcs are bad and when that was last looked at, what befell the last messages, and all clocks.
+
+    `lost` tells the arcs whose message of this exchange was lost, `behind` those whose receiver lacks what the sender
+    last sent, and `held` what it has instead. `noise` and `noise_row` are the same memory, as are `words` and `lanes`;
+    these and the rest are scratch.
+    """
 
     bad: Flags
     ticks: Integers
     tick: Integers
-    flags: Matrix
+    lost: Flags
+    lost_bad: Flags
+    turned_bad: Flags
+    turned_good: Flags
+    behind: Flags
     held: Cube
+    order: Integers
+    words: Any
+    lanes: Flags
+    noise: Matrix
+    noise_row: Vector
+    squares: Vector
     delays: Vector
     clocks: Vector
     finished: Vector
@@ -86,12 +106,9 @@ def compute_time(conditions: ConditionNumbers, seed: int, i: int, step: int) -> 
     return seconds
 
 
-def delay_of(conditions: ConditionNumbers, seed: int, i: int, step: int, arc: int, index: int, attempts: int) -> float:
-    """The seconds until a message has arrived: each attempt that failed costs a round trip more."""
-    seconds = conditions.latency[arc]
-    if conditions.latency_jitter > 0.0:
-        seconds *= 1.0 + conditions.latency_jitter * exponential(uniform(seed, i, step, LATENCY, index))
-    return seconds * (2.0 * attempts - 1.0)
+def round_trips(attempts: int) -> float:
+    """How many latencies pass until a message has arrived: each attempt that failed costs a round trip more."""
+    return 2.0 * attempts - 1.0
 
 
 def now(links: LinkStates) -> float:
@@ -137,7 +154,7 @@ def cross_link(
     attempts = 0
     while True:
         links.tick[0] += 1
-        if conditions.turns_bad > 0.0:
+        if BURSTS:
             passed = links.tick[0] - links.ticks[arc]
             turn_link(conditions, links, arc, passed, uniform(seed, sender, hop, CHAIN, attempts))
             links.ticks[arc] = links.tick[0]
@@ -146,14 +163,17 @@ def cross_link(
         attempts += 1
         if not lost:
             break
-    if conditions.takes_time:
-        links.token_clocks[m] += delay_of(conditions, seed, sender, hop, arc, 0, attempts)
+    if TIMED:
+        seconds = conditions.latency[arc]
+        if conditions.latency_jitter > 0.0:
+            seconds *= 1.0 + conditions.latency_jitter * exponential(uniform(seed, sender, hop, LATENCY, 0))
+        links.token_clocks[m] += seconds * round_trips(attempts)
     return attempts
 
 
 def disturb_token(conditions: ConditionNumbers, seed: int, hop: int, sender: int, lane: int, token: Vector) -> None:
     """The link adds Gaussian noise; `lane` tells the vectors of one token apart."""
-    if conditions.noise > 0.0:
+    if NOISY:
         noise = vector(DIM)
         normals(seed, sender, 2 * hop + lane, NOISE, noise)
         for d in each(DIM):
@@ -162,7 +182,7 @@ def disturb_token(conditions: ConditionNumbers, seed: int, hop: int, sender: int
 
 def spend_time(conditions: ConditionNumbers, links: LinkStates, seed: int, hop: int, m: int, i: int) -> None:
     """Agent i works on token m, once it has the token and is done with any other."""
-    if conditions.takes_time:
+    if TIMED:
         begin = max(links.token_clocks[m], links.clocks[i])
         end = begin + compute_time(conditions, seed, i, hop)
         links.clocks[i] = end
@@ -172,93 +192,116 @@ def spend_time(conditions: ConditionNumbers, links: LinkStates, seed: int, hop: 
 # ---------------------------------------------------------------- gossip
 
 
-def draw_losses(
-    conditions: ConditionNumbers, links: LinkStates, seed: int, i: int, number: int, begin: int, end: int
-) -> None:
-    """Which of agent i's arcs lose their message this time."""
-    lost = links.flags[LOST]
-    chances(seed, i, number, LOSS, conditions.loss_good, lost, begin, end)
-    if conditions.turns_bad > 0.0:
-        lost_bad, turned_bad, turned_good = links.flags[LOST_BAD], links.flags[TURNED_BAD], links.flags[TURNED_GOOD]
-        chances(seed, i, 2 * number, RESEND, conditions.loss_bad, lost_bad, begin, end)
-        chances(seed, i, 2 * number, CHAIN, conditions.turns_bad, turned_bad, begin, end)
-        chances(seed, i, 2 * number + 1, CHAIN, conditions.turns_good, turned_good, begin, end)
-        for a in range(begin, end):
-            bad = turned_good[a] == 0 if links.bad[a] == 1 else turned_bad[a] == 1
-            links.bad[a] = 1 if bad else 0
-            lost[a] = lost_bad[a] if bad else lost[a]
+def draw_losses(conditions: ConditionNumbers, links: LinkStates, seed: int, number: int) -> None:
+    """Which arcs lose their message in this exchange."""
+    words, lanes = links.words, links.lanes
+    chances(seed, 0, number, LOSS, conditions.loss_good, words, lanes, links.lost)
+    if BURSTS:
+        chances(seed, 1, number, LOSS, conditions.loss_bad, words, lanes, links.lost_bad)
+        chances(seed, 0, number, CHAIN, conditions.turns_bad, words, lanes, links.turned_bad)
+        chances(seed, 1, number, CHAIN, conditions.turns_good, words, lanes, links.turned_good)
+        for a in each(links.bad.shape[0]):
+            links.bad[a] = links.bad[a] * (1 - links.turned_good[a]) + (1 - links.bad[a]) * links.turned_bad[a]
+            links.lost[a] = links.bad[a] * links.lost_bad[a] + (1 - links.bad[a]) * links.lost[a]
 
 
-def send_again(
-    conditions: ConditionNumbers, links: LinkStates, seed: int, i: int, number: int, a: int, place: int
-) -> int:
-    """Repeat a lost message until it arrives; how often it was sent in all."""
+def send_again(conditions: ConditionNumbers, links: LinkStates, seed: int, number: int, a: int) -> int:
+    """Repeat the message lost on arc a until it arrives; how often it was sent in all."""
     attempts = 1
     while True:
-        attempts += 1
-        if conditions.turns_bad > 0.0:
-            turn_link(conditions, links, a, 1, uniform(seed, i, 2 * number + 1, RESEND, 128 * place + 2 * attempts))
+        if BURSTS:
+            turn_link(conditions, links, a, 1, uniform(seed, a, number, RESEND, 2 * attempts))
         chance = conditions.loss_bad if links.bad[a] == 1 else conditions.loss_good
-        if uniform(seed, i, 2 * number + 1, RESEND, 128 * place + 2 * attempts + 1) >= chance:
+        attempts += 1
+        if uniform(seed, a, number, RESEND, 2 * attempts + 1) >= chance:
             return attempts
 
 
-def collect_through(
-    conditions: ConditionNumbers,
-    links: LinkStates,
-    mixing: Any,
-    mail: Any,
-    seed: int,
-    i: int,
-    number: int,
-    v: int,
-    out: Vector,
+def make_up(links: LinkStates, mixing: Any, mail: Any, v: int, count: int) -> None:
+    """Add to the inboxes what stands in for the messages that lack, less what `gather` will add for them.
+
+    In place of a lost message stands the last one that did arrive, or 0 if messages are increments.
+    """
+    for n in range(count):
+        a = links.order[n]
+        i, j, weight = mixing.receivers[a], mixing.neighbours[a], mixing.weights[a]
+        if INCREMENTS:
+            links.squares[i] -= weight * weight
+            for d in each(DIM):
+                mail.inbox[i, v, d] -= weight * mail.posted[j, v, d]
+        else:
+            if links.behind[a] == 0:
+                for d in each(DIM):
+                    links.held[a, v, d] = mail.before[j, v, d]
+            for d in each(DIM):
+                mail.inbox[i, v, d] += weight * (links.held[a, v, d] - mail.posted[j, v, d])
+
+
+def open_exchange(
+    conditions: ConditionNumbers, links: LinkStates, mixing: Any, mail: Any, seed: int, number: int, silent: int
 ) -> tuple[int, int]:
-    """Out = Σ_j w_ij·(what arrived of j's message), with noise. Returns numbers and bits that were sent again."""
-    begin, end = mixing.starts[i], mixing.starts[i + 1]
-    numbers, bits, square = 0, 0, 0.0
-    if v == 0 and (conditions.loses or conditions.takes_time):
-        if conditions.loses:
-            draw_losses(conditions, links, seed, i, number, begin, end)
-        if conditions.takes_time or conditions.resend:
-            for a in range(begin, end):
-                attempts = 1
-                if conditions.resend and links.flags[LOST, a] == 1:
-                    attempts = send_again(conditions, links, seed, i, number, a, a - begin)
-                    links.flags[LOST, a] = 0
-                    numbers += (attempts - 1) * mail.numbers[mixing.neighbours[a]]
-                    bits += (attempts - 1) * mail.bits[mixing.neighbours[a]]
-                if conditions.takes_time:
-                    links.delays[a] = delay_of(conditions, seed, i, number, a, a - begin, attempts)
-    for d in each(DIM):
-        out[d] = mixing.own[i] * mail.posted[i, v, d]
-    if conditions.loses and not conditions.resend:
-        square = gather_arrived(
-            mixing.weights, mixing.neighbours, begin, end, mail.posted, v, links.flags[LOST], mail.sent, links.held,
-            INCREMENTS, out,
-        )  # fmt: skip
-    else:
-        gather(mixing.weights, mixing.neighbours, begin, end, mail.posted, v, out)
-        if conditions.noise > 0.0:
-            for a in range(begin, end):
-                square += mixing.weights[a] * mixing.weights[a]
-    if conditions.noise > 0.0:
-        noise = vector(DIM)
-        normals(seed, i, 2 * number + v, NOISE, noise)
-        for d in each(DIM):
-            out[d] += conditions.noise * math.sqrt(square) * noise[d]
+    """All have spoken: draw what befalls their messages, and start the inboxes with it.
+
+    `silent` is how many did not speak. Returns how many numbers and bits had to be sent again.
+    """
+    agents, numbers, bits, lacking = mixing.own.shape[0], 0, 0, 0
+    if LOSES:
+        draw_losses(conditions, links, seed, number)
+        if silent > 0:
+            for a in each(links.lost.shape[0]):  # who did not speak leaves its hearers as they were
+                spoke = mail.sent[mixing.neighbours[a]]
+                links.lost[a] = spoke * links.lost[a] + (1 - spoke) * links.behind[a]
+        lacking = flagged(links.lost, links.order)
+    if TIMED:
+        if conditions.latency_jitter > 0.0:
+            uniforms(seed, 0, number, LATENCY, links.delays)
+            for a in each(links.delays.shape[0]):
+                links.delays[a] = conditions.latency[a] * (
+                    1.0 - conditions.latency_jitter * np.log(1.0 - links.delays[a])
+                )
+        else:
+            for a in each(links.delays.shape[0]):
+                links.delays[a] = conditions.latency[a]
+    if LOSES and RESENDS:
+        for n in range(lacking):
+            a = links.order[n]
+            attempts = send_again(conditions, links, seed, number, a)
+            numbers += (attempts - 1) * mail.numbers[mixing.neighbours[a]]
+            bits += (attempts - 1) * mail.bits[mixing.neighbours[a]]
+            links.delays[a] *= round_trips(attempts)
+    for v in range(VECTORS):
+        for i in range(agents):
+            links.squares[i] = mixing.squares[i]
+            for d in each(DIM):
+                mail.inbox[i, v, d] = mixing.own[i] * mail.posted[i, v, d]
+        if LOSES and not RESENDS:
+            make_up(links, mixing, mail, v, lacking)
+        if NOISY:
+            normals(seed, v, number, NOISE, links.noise_row)
+            for i in range(agents):
+                spread = conditions.noise * math.sqrt(max(links.squares[i], 0.0))
+                for d in each(DIM):
+                    mail.inbox[i, v, d] += spread * links.noise[i, d]
+    if LOSES and not RESENDS:
+        for a in each(links.lost.shape[0]):
+            links.behind[a] = links.lost[a]
     return numbers, bits
+
+
+def collect_through(mixing: Any, mail: Any, i: int, v: int, out: Vector) -> None:
+    """Out += Σ_j w_ij·(message of j), onto what `open_exchange` has put there."""
+    gather(mixing.weights, mixing.neighbours, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
 
 
 def ring_the_bell(conditions: ConditionNumbers, links: LinkStates) -> None:
     """A new exchange: nobody has spoken yet, and nobody waits for one who does not speak."""
-    if conditions.takes_time:
+    if TIMED:
         links.finished[:] = -math.inf
 
 
 def take_turn(conditions: ConditionNumbers, links: LinkStates, seed: int, i: int, k: int, works: bool) -> None:
     """Agent i speaks, in iteration k, after its work if that is still to be done."""
-    if conditions.takes_time:
+    if TIMED:
         if works:
             links.clocks[i] += compute_time(conditions, seed, i, k)
         links.finished[i] = links.clocks[i]
@@ -266,11 +309,11 @@ def take_turn(conditions: ConditionNumbers, links: LinkStates, seed: int, i: int
 
 def arrive(conditions: ConditionNumbers, links: LinkStates, mixing: Any, i: int) -> None:
     """Agent i goes on when it has heard all that have spoken."""
-    if conditions.takes_time:
+    if TIMED:
         begin, end = mixing.starts[i], mixing.starts[i + 1]
         links.clocks[i] = max(links.clocks[i], latest(links.finished, links.delays, mixing.neighbours, begin, end))
 
 
 def all_listen(conditions: ConditionNumbers) -> bool:
     """Where messages get lost, whoever does not listen to one can't have it later."""
-    return conditions.loses == 1
+    return bool(LOSES)

@@ -1,13 +1,14 @@
-"""The figure that compares methods: error against communication."""
+"""The figure that compares methods: error against what it cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roundelay.engine import Ensemble, Run
+from roundelay.plots.axes import GRID, figure_of, frame, new_axis, scale_cost
 from roundelay.plots.curves import Curve, curve_of
-from roundelay.plots.labels import RELATIVE, UNITS, label_of
+from roundelay.plots.labels import RELATIVE, Cost, label_of
 from roundelay.plots.limits import error_limits
 from roundelay.plots.styles import style_of
 
@@ -15,47 +16,50 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GRID = "#dddddd"
-FRAME = "#888888"
+# With more methods than these the legend stands beside the axis.
+CROWD = 8
 
 
 def plot_convergence(
-    results: Mapping[str, Run | Ensemble], column: str = "error", axis: Axes | None = None, title: str | None = None
+    results: Mapping[str, Run | Ensemble],
+    column: str = "error",
+    axis: Axes | None = None,
+    title: str | None = None,
+    over: Cost = "units",
+    log_cost: bool = False,
 ) -> Figure:
-    """Draw a history column of each result against the units of communication, the column on a logarithmic axis.
+    """Draw a history column of each result against what it cost, the column on a logarithmic axis.
 
     `results` maps the name of each method to its run, or to an ensemble, which becomes the median with a
-    band from the 10 % to the 90 % quantile. `column` is any column of `run.history`. `axis` is where to draw;
-    without it a new figure is made. Relative errors are cut at 1e-14, near rounding.
+    band from the 10 % to the 90 % quantile. `column` is any column of `run.history`; `over` is "units", "bytes" or,
+    where the network's conditions were given, "seconds". `log_cost` makes the axis of the cost logarithmic, too: token
+    and gossip methods differ by a factor of 100. `axis` is where to draw; without it a new figure is made. Relative
+    errors are cut at 1e-14, near rounding. With more than eight methods the legend stands to the right.
     """
     if not results:
         raise ValueError("There are no results to draw: give at least one run by name.")
-    curves = {name: curve_of(result, column) for name, result in results.items()}
+    curves = {name: curve_of(result, column, over) for name, result in results.items()}
     limits = error_limits(list(curves.values()), column in RELATIVE)
-    axis = axis if axis is not None else _new_axis()
+    axis = axis if axis is not None else new_axis(wide=len(curves) > CROWD)
     for place, (name, curve) in enumerate(curves.items()):
         _draw(axis, name, curve, place, len(curves))
     axis.set_yscale("log")
     axis.set_ylim(*limits)
-    axis.set_xlim(0.0, max(1.0, *(float(curve.units[-1]) for curve in curves.values())))
-    _dress(axis, column, title, _band_words(results))
-    return _figure_of(axis)
-
-
-def _new_axis() -> Axes:
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    # The padding, in inches, leaves room for labels at the ends of an axis.
-    return Figure(figsize=(7.6, 4.8), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)).add_subplot()
+    axis.set_ylabel(label_of(column))
+    scale_cost(axis, list(curves.values()), over, log_cost)
+    frame(axis)
+    if title is not None:
+        axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+    _explain(axis, _band_words(results), len(curves))
+    return figure_of(axis)
 
 
 def _draw(axis: Axes, name: str, curve: Curve, place: int, methods: int) -> None:
     style = style_of(place)
     if curve.low is not None and curve.high is not None:
-        axis.fill_between(curve.units, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0)
+        axis.fill_between(curve.cost, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0)
     axis.plot(
-        curve.units,
+        curve.cost,
         curve.middle,
         color=style.colour,
         linestyle=style.line,
@@ -69,23 +73,11 @@ def _draw(axis: Axes, name: str, curve: Curve, place: int, methods: int) -> None
     )
 
 
-def _dress(axis: Axes, column: str, title: str | None, legend_title: str | None) -> None:
-    from matplotlib.ticker import StrMethodFormatter
-
-    axis.set_xlabel(UNITS)
-    axis.set_ylabel(label_of(column))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axis.grid(True, which="major", color=GRID, linewidth=0.7)
-    axis.set_axisbelow(True)
-    axis.tick_params(which="both", color=FRAME)
-    for side, spine in axis.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(FRAME)
-    if title is not None:
-        axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
-    legend = axis.legend(
-        title=legend_title, loc="best", handlelength=3.6, framealpha=0.9, edgecolor=GRID, title_fontsize="small"
-    )
+def _explain(axis: Axes, title: str | None, methods: int) -> None:
+    """The legend: inside where there is room, beside the axis where there are many methods."""
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "fontsize": "small"}
+    where: dict[str, Any] = beside if methods > CROWD else {"loc": "best"}
+    legend = axis.legend(title=title, handlelength=3.6, framealpha=0.9, edgecolor=GRID, title_fontsize="small", **where)
     legend.set_zorder(5)
 
 
@@ -97,12 +89,3 @@ def _band_words(results: Mapping[str, Run | Ensemble]) -> str | None:
     if sizes == {1}:
         return "one seed"
     return f"median and 10–90 % of {sizes.pop() if len(sizes) == 1 else 'the'} seeds"
-
-
-def _figure_of(axis: Axes) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = axis.figure
-    while not isinstance(figure, Figure):
-        figure = figure.figure  # a part of a figure knows the whole
-    return figure

@@ -8,32 +8,50 @@ import numpy as np
 
 from roundelay.engine import Ensemble, Run
 from roundelay.kernels import Vector
+from roundelay.plots.labels import COSTS
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line over the units, and the band around it where there are several seeds; not a number where undrawable."""
+    """A line over what it cost, and the band around it where there are several seeds; not a number where undrawable."""
 
-    units: Vector
+    cost: Vector
     middle: Vector
     low: Vector | None = None
     high: Vector | None = None
 
 
-def curve_of(result: Run | Ensemble, column: str) -> Curve:
-    """The history column of a run, or the median and the band of an ensemble."""
+def curve_of(result: Run | Ensemble, column: str, over: str = "units") -> Curve:
+    """The history column of a run, or the median and the band of an ensemble, over units, bytes or seconds.
+
+    Seeds that have ended keep their last value; the curve ends where half of them have, so that one slow
+    seed does not draw it out.
+    """
     runs = (result,) if isinstance(result, Run) else result.runs
-    known = [name for name in runs[0].history.columns if name not in ("hop", "units", "bytes")]
-    if not all(column in run.history.columns for run in runs):
-        raise ValueError(f"The history has no column {column!r}: use one of {', '.join(known)}.")
+    _check(runs, column, over)
     if isinstance(result, Run):
-        return Curve(
-            result.history["units"].to_numpy(np.float64), _drawable(result.history[column].to_numpy(np.float64))
-        )
+        history = result.history
+        return Curve(history[over].to_numpy(np.float64), _drawable(history[column].to_numpy(np.float64)))
     with np.errstate(invalid="ignore"):  # where seeds diverge, the quantiles of infinite values are not numbers
-        bands = result.bands(column)
+        bands = result.bands(column, over=over)
+    ends = [float(run.history[over].iloc[-1]) for run in runs]
+    bands = bands[bands[over] <= np.quantile(ends, 0.5, method="higher")]
     middle, low, high = (_drawable(bands[name].to_numpy(np.float64)) for name in ("median", "low", "high"))
-    return Curve(bands["units"].to_numpy(np.float64), middle, low, high)
+    return Curve(bands[over].to_numpy(np.float64), middle, low, high)
+
+
+def _check(runs: tuple[Run, ...], column: str, over: str) -> None:
+    if not runs:
+        raise ValueError("There is a result without a single run, which can't be drawn: leave it out.")
+    if over not in COSTS:
+        raise ValueError(f"A curve can't be drawn over {over!r}: use one of {', '.join(COSTS)}.")
+    for run in runs:
+        columns = run.history.columns
+        if over not in columns:
+            raise ValueError(f"The history has no {over}: give the network's conditions to simulate.")
+        if column not in columns:
+            known = [name for name in columns if name not in ("hop", "iteration", *COSTS)]
+            raise ValueError(f"The history has no column {column!r}: use one of {', '.join(known)}.")
 
 
 def _drawable(values: Vector) -> Vector:

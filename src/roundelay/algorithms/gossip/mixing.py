@@ -15,12 +15,24 @@ from roundelay.networks import Network
 
 
 class MixingNumbers(NamedTuple):
-    """Agent i hears `neighbours[starts[i]:starts[i + 1]]` with `weights`, and itself with `own[i]`."""
+    """Agent i hears `neighbours[starts[i]:starts[i + 1]]` with `weights`, and itself with `own[i]`.
+
+    `receivers[a]` is the agent that hears on arc a, and `squares` holds the sums of the neighbours' squared weights.
+    """
 
     starts: Integers
     neighbours: Integers
+    receivers: Integers
     weights: Vector
     own: Vector
+    squares: Vector
+
+
+def mixing_numbers(starts: Integers, neighbours: Integers, weights: Vector, own: Vector) -> MixingNumbers:
+    """The weights, and what follows from them."""
+    receivers = np.repeat(np.arange(len(own)), np.diff(starts))
+    squares = np.asarray(np.bincount(receivers, weights**2, len(own)), np.float64)
+    return MixingNumbers(starts, neighbours, receivers, weights, own, squares)
 
 
 class Mixing(Protocol):
@@ -40,7 +52,7 @@ class Metropolis:
         larger = np.maximum(network.degrees[receivers], network.degrees[network.neighbours])
         weights = 1.0 / (1.0 + larger)
         own = np.asarray(1.0 - np.bincount(receivers, weights, network.agents), np.float64)
-        return MixingNumbers(network.neighbour_starts, network.neighbours, weights, own)
+        return mixing_numbers(network.neighbour_starts, network.neighbours, weights, own)
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Everyone:
         starts = np.arange(count + 1, dtype=np.int64) * (count - 1)
         everyone = np.tile(np.arange(count, dtype=np.int64), (count, 1))
         others = everyone[~np.eye(count, dtype=bool)]
-        return MixingNumbers(starts, others, np.full(len(others), 1.0 / count), np.full(count, 1.0 / count))
+        return mixing_numbers(starts, others, np.full(len(others), 1.0 / count), np.full(count, 1.0 / count))
 
 
 MOST_TO_HEAR = 3000
@@ -99,4 +111,4 @@ class Penalties:
             except ValueError as error:
                 raise ValueError(f"Without the links of penalty 0 nothing can be agreed on. {error}") from None
         weights = on_links[network.neighbour_links]
-        return MixingNumbers(network.neighbour_starts, network.neighbours, weights, np.zeros(network.agents))
+        return mixing_numbers(network.neighbour_starts, network.neighbours, weights, np.zeros(network.agents))

@@ -1,0 +1,184 @@
+"""`roundelay compare`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roundelay.cli import options
+from roundelay.cli.choices import Engine, ProblemKind
+from roundelay.cli.exits import BAD_INPUT, INTERRUPTED
+from roundelay.cli.output import print_json
+from roundelay.cli.progress import progress_lines
+from roundelay.cli.scene import Scene, conditions_in_words, conditions_of
+
+if TYPE_CHECKING:
+    from roundelay.comparison import Comparison, Row, Tuning
+    from roundelay.networks.conditions import NetworkConditions
+
+WIDTH = 110
+
+
+def compare(
+    algorithms: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ALGORITHM", help="Their names, with options after a colon, as in iadmm coca:c=0.2,alpha=1."
+        ),
+    ],
+    problem: options.Problem = ProblemKind.least_squares,
+    agents: options.Agents = 100,
+    density: options.Density = 0.3,
+    dim: options.Dim = 2,
+    samples: options.Samples = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds: each has its own data and network.")] = 10,
+    units: options.Units = 2_000_000,
+    tune: Annotated[bool, typer.Option("--tune", help="Tune each method first, on three seeds of their own.")] = False,
+    loss: options.Loss = None,
+    noise: options.Noise = None,
+    latency: options.Latency = None,
+    compute: options.Compute = None,
+    engine: options.EngineOption = Engine.auto,
+    figure: Annotated[Path | None, typer.Option(help="Draw the error over units: .png, .svg or .pdf.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the table and all figures.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare algorithms by what they cost until the error stays below 1e-3, 1e-6 and 1e-9.
+
+    Costs are the median over the seeds, in units of communication and in bytes, and in seconds where loss, noise,
+    latency or compute are given. No method is dropped: of one that is refused, diverges, or does not get there it
+    says why. Ctrl-C shows what there is.
+
+    \b
+    Example:
+      roundelay compare iadmm wpg:alpha=0.14 extra onepass --seeds 5 --out out/compare
+      roundelay compare iadmm dadmm coca lead:channel=quantised:4 --tune --latency 0.01 --compute 0.001 --json
+    """
+    from roundelay.cli.settings import algorithm_from
+    from roundelay.comparison import compare as compare_methods
+
+    chosen = [algorithm_from(text) for text in algorithms]
+    if figure is not None:
+        from roundelay.plots import check_figure_path
+
+        check_figure_path(figure)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    scene, conditions = Scene(problem, agents, density, dim, samples), conditions_of(loss, noise, latency, compute)
+    tunings = _tuned(chosen, scene, units, conditions, engine) if tune else []
+    with progress_lines("seeds") as tell:
+        result = compare_methods(
+            [tuning.algorithm for tuning in tunings] if tune else chosen,
+            scene.problem,
+            scene.network,
+            seeds=range(seeds),
+            units=units,
+            conditions=conditions,
+            engine=engine.value,
+            progress=tell,
+        )
+    files = _written(result, figure, out)
+    if as_json:
+        print_json(_as_json(result, scene, conditions, tunings, files))
+    else:
+        _print(result, scene, conditions, tunings, files)
+    raise typer.Exit(INTERRUPTED if result.interrupted else BAD_INPUT if not result.ensembles else 0)
+
+
+def _tuned(
+    chosen: Sequence[Any], scene: Scene, units: float, conditions: NetworkConditions | None, engine: Engine
+) -> list[Tuning]:
+    """Each algorithm tuned; one that can't be run here is left as it is, and the comparison says why."""
+    from roundelay.comparison import tune, untuned
+
+    tunings = []
+    with progress_lines("evaluations") as tell:
+        for number, algorithm in enumerate(chosen, 1):
+            what = f"tuning {algorithm.name}, {number} of {len(chosen)}"
+            tell(what, 0, 1)
+            try:
+                tuning = tune(
+                    algorithm,
+                    scene.problem,
+                    scene.network,
+                    units=units,
+                    conditions=conditions,
+                    engine=engine.value,
+                    progress=partial(tell, what),
+                )
+            except ValueError as refusal:
+                tuning = untuned(algorithm, f"{algorithm.name} could not be tuned. {refusal}")
+            if tuning.interrupted:
+                raise KeyboardInterrupt
+            tunings.append(tuning)
+    return tunings
+
+
+def _written(result: Comparison, figure: Path | None, out: Path | None) -> list[Path]:
+    """The files that were asked for; without a single run there is nothing to draw."""
+    from roundelay.plots import save_figure
+
+    files = [] if out is None else result.save(out)
+    if figure is not None and result.ensembles:
+        files.append(save_figure(result.figure(), figure))
+    return files
+
+
+def _print(
+    result: Comparison,
+    scene: Scene,
+    conditions: NetworkConditions | None,
+    tunings: Sequence[Tuning],
+    files: Sequence[Path],
+) -> None:
+    where = ", ".join(filter(None, [scene.words, f"density {scene.density:g}", conditions_in_words(conditions)]))
+    typer.echo(f"{where}\n\n{result.text()}", nl=False)
+    if tunings:
+        typer.echo("\ntuning\n" + "\n".join(textwrap.fill(tuning.words, WIDTH) for tuning in tunings))
+    if files:
+        typer.echo(f"\nWritten: {', '.join(map(str, files))}")
+
+
+def _as_json(
+    result: Comparison,
+    scene: Scene,
+    conditions: NetworkConditions | None,
+    tunings: Sequence[Tuning],
+    files: Sequence[Path],
+) -> dict[str, Any]:
+    return {
+        **scene.described(),
+        "network": conditions_in_words(conditions),
+        "seeds": list(result.seeds),
+        "units": result.units,
+        "levels": list(result.levels),
+        "interrupted": result.interrupted,
+        "methods": [_row_as_json(row) for row in result.rows],
+        "tuning": [tuning.words for tuning in tunings],
+        "files": [str(file) for file in files],
+    }
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    from roundelay.comparison.naming import parameters
+    from roundelay.comparison.numbers import short
+
+    costs = {
+        axis: {short(cost.level): {"cost": cost.cost, "seeds": cost.seeds, "words": cost.words} for cost in reached}
+        for axis, reached in row.costs.items()
+    }
+    return {
+        "method": row.name,
+        "algorithm": type(row.algorithm).__name__,
+        "options": parameters(row.algorithm),
+        "parameters": row.parameters,
+        "costs": costs,
+        "final_error": row.final_error,
+        "stops": dict(row.stops),
+        "outcome": row.words,
+    }

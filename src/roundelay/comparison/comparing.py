@@ -1,0 +1,118 @@
+"""Compare methods by what a level of error costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from roundelay.comparison.budget import Ground, ground, was_interrupted
+from roundelay.comparison.naming import named
+from roundelay.comparison.result import Comparison
+from roundelay.comparison.rows import Row, row_of, row_without
+from roundelay.engine import Ensemble
+from roundelay.engine.choose import EngineChoice
+from roundelay.engine.progress import Bar, Report
+from roundelay.kernels.checks import finite_number
+from roundelay.networks import Network
+from roundelay.networks.conditions import NetworkConditions
+from roundelay.plots.labels import Cost
+from roundelay.problems import Problem
+
+# What the histories of all families have.
+COLUMNS = ("error", "accuracy", "consensus", "objective_gap")
+
+INTERRUPTED = "It was interrupted before its seeds were done: compare it again."
+
+# (method, done, total): how many of a method's seeds are done.
+MethodReport = Callable[[str, int, int], None]
+
+
+def compare(
+    algorithms: Iterable[Any] | Mapping[str, Any],
+    problem: Problem | Callable[[int], Problem],
+    network: Network | Callable[[int], Network],
+    *,
+    seeds: Sequence[int] = range(10),
+    units: float = 2_000_000,
+    levels: Sequence[float] = (1e-3, 1e-6, 1e-9),
+    conditions: NetworkConditions | None = None,
+    engine: EngineChoice = "auto",
+    column: str = "error",
+    progress: MethodReport | bool = True,
+) -> Comparison:
+    """Run every algorithm over all seeds, and say what it costs each until its error stays at or below each level.
+
+    `algorithms` is a list, or a mapping from names, for two settings of one method. `problem` and `network` may be
+    functions of the seed. Each run has a budget of about `units`, and stops before that once its error is half the
+    smallest level. `column` is what the levels are about: "error", "accuracy", "consensus" or "objective_gap". With
+    `conditions` costs are given in seconds too.
+
+    No method is dropped: one that can't be run here has a row with the reason, and so has one that diverges, stays at a
+    floor, or is not there when the budget is spent. Ctrl-C ends the comparison and gives what there is.
+    `progress` is True for a bar, False for none, or a function (method, done, total).
+    """
+    chosen, limits = named(algorithms), _checked_levels(levels)
+    finite_number("units", units, above=0.0)
+    if column not in COLUMNS:
+        raise ValueError(f"Methods can't be compared by {column!r}: use one of {', '.join(COLUMNS)}.")
+    place = ground(problem, network, seeds, conditions, engine)
+    axes: tuple[Cost, ...] = ("units", "bytes") if conditions is None else ("units", "bytes", "seconds")
+    tolerance = 0.5 * min(limits) if column == "error" else None
+    rows: list[Row] = []
+    ensembles: dict[str, Ensemble] = {}
+    interrupted = False
+    bar = Bar(f"{len(chosen)} methods") if progress is True else None
+    try:
+        for number, (name, algorithm) in enumerate(chosen.items()):
+            tell = _reporter(progress, bar, name, number, len(chosen))
+            found = None if interrupted else _attempt(place, algorithm, units, tolerance, tell)
+            interrupted = found is None
+            if found is None:
+                rows.append(row_without(name, algorithm, "interrupted", INTERRUPTED, limits, axes))
+            elif isinstance(found, str):
+                rows.append(row_without(name, algorithm, "refused", found, limits, axes))
+            else:
+                ensembles[name] = found
+                rows.append(row_of(name, algorithm, found, limits, axes, column))
+    finally:
+        if bar is not None:
+            bar.close()
+    return Comparison(tuple(rows), ensembles, limits, axes, column, place.seeds, float(units), interrupted)
+
+
+def _attempt(
+    place: Ground, algorithm: Any, units: float, tolerance: float | None, tell: Report
+) -> Ensemble | str | None:
+    """The runs of a method; or why it refuses to be run here, in words; or None where it was interrupted."""
+    try:
+        tell(0, len(place.seeds))
+        ensemble = place.run(algorithm, units, tolerance, tell)
+    except ValueError as refusal:
+        return str(refusal)
+    except KeyboardInterrupt:
+        return None
+    return None if was_interrupted(ensemble, place.seeds) else ensemble
+
+
+def _reporter(progress: MethodReport | bool, bar: Bar | None, name: str, number: int, methods: int) -> Report:
+    """Who is told how many seeds of this method are done."""
+
+    def tell(done: int, seeds: int) -> None:
+        if bar is not None:
+            bar(number * seeds + done, methods * seeds)
+        elif callable(progress):
+            progress(name, done, seeds)
+
+    return tell
+
+
+def _checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
+    """The levels from the largest to the smallest."""
+    if isinstance(levels, str) or not np.iterable(levels):
+        raise ValueError(f"levels is {levels!r}: give a list of errors, for instance (1e-3, 1e-6).")
+    numbers = {finite_number("A level", level, above=0.0) for level in levels}
+    if not numbers:
+        raise ValueError("levels is empty: give at least one error, for instance (1e-6,).")
+    return tuple(sorted(numbers, reverse=True))

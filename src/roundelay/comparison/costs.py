@@ -1,0 +1,81 @@
+"""What a level of error costs in communication or time, or why it was not reached."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.comparison.numbers import amount, brief
+from roundelay.engine import Ensemble, Run
+from roundelay.kernels import Vector
+from roundelay.plots.labels import Cost
+
+Shortfall = Literal["floor", "diverged", "budget"]
+
+# An error that falls by less than a fifth in the second half of a run has come to rest.
+AT_REST = 0.8
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What it cost, in the median over the seeds, until the error stayed at or below `level`.
+
+    `cost` is in units, bytes or seconds, as `axis` says, and infinite where the level was not reached; `seeds` is how
+    many seeds got there. `why_not` is empty, or the reason as one word: "floor", "diverged" or "budget"; for a method
+    that could not be run, "refused" or "interrupted". `words` says it.
+    """
+
+    level: float
+    axis: Cost
+    cost: float
+    seeds: int
+    why_not: str
+    words: str
+
+
+def reached(ensemble: Ensemble, level: float, column: str = "error", axis: Cost = "units") -> Reached:
+    """What this level cost, in the median over the seeds."""
+    costs = np.array([run.cost_to(level, axis, column) for run in ensemble])
+    cost, seeds = float(np.median(costs)), int(np.isfinite(costs).sum())
+    if not math.isfinite(cost):
+        why, words = why_not(ensemble, column, axis)
+        return Reached(level, axis, cost, seeds, why, words)
+    some = "" if seeds == len(costs) else f" ({seeds} of {len(costs)} seeds)"
+    return Reached(level, axis, cost, seeds, "", amount(cost, axis) + some)
+
+
+def why_not(ensemble: Ensemble, column: str, axis: Cost = "units") -> tuple[Shortfall, str]:
+    """Why most seeds did not get to where they should: as one word, and in a few."""
+    curves = [run.history[column].to_numpy(np.float64) for run in ensemble]
+    floors = np.array([floor_of(curve, run.record.step) for curve, run in zip(curves, ensemble, strict=True)])
+    if np.isfinite(floors).sum() > len(floors) / 2:
+        return "floor", f"never (floor {brief(float(np.nanmedian(floors)))})"
+    if sum(run.stop == "diverged" for run in ensemble) > len(ensemble) / 2:
+        return "diverged", "never (diverged)"
+    longest = max(spent(run, axis) for run in ensemble)
+    last = float(np.median([curve[-1] for curve in curves]))
+    return "budget", f"not in {amount(longest, axis)} (error {brief(last)})"
+
+
+def spent(run: Run, axis: Cost = "units") -> float:
+    """What the whole run cost."""
+    return float(getattr(run.record, axis)[-1])
+
+
+def floor_of(curve: Vector, steps: NDArray[Any] | None = None) -> float:
+    """The level at which an error stays after it has come down; not a number where it still falls, or never fell.
+
+    `steps` are the hops or iterations of the rows; without them the rows are evenly spaced.
+    """
+    steps = np.arange(len(curve)) if steps is None else steps
+    if len(curve) < 20 or not np.isfinite(curve).all():
+        return math.nan
+    share = steps / steps[-1]
+    middle = curve[np.abs(share - 0.5) <= 0.05]
+    late = float(np.median(curve[share >= 0.9]))
+    rests = len(middle) > 0 and late > AT_REST * float(np.median(middle))
+    return late if rests and late < 0.1 * curve[0] else math.nan

@@ -1,0 +1,188 @@
+"""Find good parameters for an algorithm, with the same effort for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from roundelay.comparison.budget import ground
+from roundelay.comparison.coordinates import Coordinate, coordinates_of
+from roundelay.comparison.naming import named
+from roundelay.comparison.naming import parameters as parameters_of
+from roundelay.comparison.race import Race
+from roundelay.comparison.search import Point, Score, Search
+from roundelay.comparison.trials import Trial
+from roundelay.comparison.tuning_words import how_it_ended, what_it_gained, what_was_kept, what_was_tuned
+from roundelay.engine.choose import EngineChoice
+from roundelay.engine.progress import Bar, Report
+from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.networks import Network
+from roundelay.networks.conditions import NetworkConditions
+from roundelay.problems import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """The result of `tune`.
+
+    `algorithm` is the tuned one, `start` the one that the search began with. `tuned` names the parameters that were
+    tuned, and `kept` has the others with their values. `evaluations` counts the settings that were tried, of which
+    `extended` came when the best value was still at the edge of what had been tried; `trials` has them all, with what
+    came of each. `bracketed` says that for each tuned parameter a smaller and a larger value than the best were tried,
+    as far as there are any. `taken` is the trial of the tuned one. `words` says all of that in a few sentences.
+    """
+
+    algorithm: Any
+    start: Any
+    tuned: tuple[str, ...]
+    kept: Mapping[str, Any]
+    tried: tuple[Trial, ...]
+    taken: Trial | None
+    extended: int
+    bracketed: bool
+    interrupted: bool
+    seeds: tuple[int, ...]
+    level: float
+    words: str
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.algorithm!r}: {self.words})"
+
+    @property
+    def evaluations(self) -> int:
+        """How many settings were tried."""
+        return len(self.tried)
+
+    @property
+    def units(self) -> float:
+        """What the tuned one cost in the median of the tuning's own seeds; infinite where it did not come to the level."""
+        return math.nan if self.taken is None else self.taken.units
+
+    @property
+    def diverged(self) -> bool:
+        """Whether every setting diverged, so that none is good."""
+        return self.taken is not None and self.taken.outcome in ("diverged", "refused")
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a setting: its values, the median units to the level, the median error at the end, and the outcome.
+
+        `budget` is how many units it was given: less, once a better setting is known.
+        """
+        import pandas as pd
+
+        rows = [[*trial.values.values(), trial.units, trial.error, trial.outcome, trial.budget] for trial in self.tried]
+        return pd.DataFrame(rows, columns=[*self.tuned, "units", "error", "outcome", "budget"])
+
+
+def tune(
+    algorithm: Any,
+    problem: Problem | Callable[[int], Problem],
+    network: Network | Callable[[int], Network],
+    *,
+    seeds: Sequence[int] = range(1000, 1003),
+    level: float = 1e-6,
+    evaluations: int = 24,
+    units: float = 2_000_000,
+    conditions: NetworkConditions | None = None,
+    engine: EngineChoice = "auto",
+    parameters: Sequence[str] | None = None,
+    progress: Report | bool = True,
+) -> Tuning:
+    """Find good values for the parameters that `algorithm.tunable` names, or for those in `parameters`.
+
+    What counts is the median over `seeds` of the units until the error stays at or below `level`; these seeds should
+    be others than those of the comparison. A setting that does not get there within `units` ranks behind all that do,
+    by its error at the end; one that diverges ranks last.
+
+    It begins at the algorithm's own values and is a compass search in factors: 4 at first, and smaller where no
+    neighbour is better, down to 1.05. Every algorithm has the same number of `evaluations`; fewer are made only where
+    the factor has become that small. Where the best value of a parameter is then at the edge of what was tried, the
+    search goes on until it is not, for at most as many again. Ctrl-C ends the search and gives the best so far.
+    `progress` is True for a bar, False for none, or a function (done, total).
+    """
+    ((name, algorithm),) = named([algorithm]).items()
+    finite_number("level", level, above=0.0)
+    finite_number("units", units, above=0.0)
+    whole_number("evaluations", evaluations, least=1)
+    place = ground(problem, network, seeds, conditions, engine)
+    start = algorithm.resolved(place.problem_of(place.seeds[0])) if hasattr(algorithm, "resolved") else algorithm
+    coordinates = coordinates_of(start, parameters)
+    if not coordinates:
+        why = f"{name} has no parameter to tune" if parameters is None else f"No parameter of {name} was to be tuned"
+        return untuned(algorithm, f"{why}: it is taken as it is.", place.seeds, float(level))
+    bar = Bar(f"Tuning {name}") if progress is True else None
+
+    def tell(done: int) -> None:
+        if bar is not None:
+            bar(done, max(done, evaluations))
+        elif callable(progress):
+            progress(done, max(done, evaluations))
+
+    try:
+        return _tuned(name, Race(place, start, float(level), float(units), tell), coordinates, evaluations)
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _tuned(name: str, race: Race, coordinates: tuple[Coordinate, ...], evaluations: int) -> Tuning:
+    """Search. Where that can't begin at the algorithm's own values, these are tried nevertheless, before all others."""
+    own = {coordinate.name: getattr(race.start, coordinate.name) for coordinate in coordinates}
+    elsewhere = any(own[coordinate.name] != coordinate.begin for coordinate in coordinates)
+    tried: dict[Point, Trial] = {}
+
+    def evaluate(point: Point) -> Score:
+        values = {entry.name: entry.value(t) for entry, t in zip(coordinates, point, strict=True)}
+        tried[point] = race.evaluate(values)
+        return tried[point].score
+
+    search, interrupted = Search(coordinates, evaluate, evaluations - elsewhere), False
+    try:
+        if elsewhere:
+            race.evaluate(own)
+        search.run()
+        search.close_edges()
+    except KeyboardInterrupt:
+        if not race.trials:
+            raise
+        interrupted = True
+    first = race.trials[0]
+    best = tried.get(search.best, first)
+    if elsewhere and not best.score.beats(first.score):
+        best = first
+    kept = {name: value for name, value in parameters_of(race.start).items() if name not in own}
+    edges = [coordinates[axis].name for axis, _ in search.edges()] if best is not first or not elsewhere else []
+    fewer = len(race.trials) - search.extended < evaluations and not interrupted
+    sentences = [
+        what_was_tuned(name, first, best, len(race.trials), race.place.seeds),
+        what_it_gained(first, best, race.level, race.units),
+        what_was_kept(kept),
+        how_it_ended(search.extended, list(dict.fromkeys(edges)), fewer, interrupted),
+    ]
+    return Tuning(
+        algorithm=replace(race.start, **best.values),
+        start=race.start,
+        tuned=tuple(own),
+        kept=kept,
+        tried=tuple(race.trials),
+        taken=best,
+        extended=search.extended,
+        bracketed=not edges,
+        interrupted=interrupted,
+        seeds=race.place.seeds,
+        level=race.level,
+        words=" ".join(filter(None, sentences)),
+    )
+
+
+def untuned(algorithm: Any, why: str, seeds: tuple[int, ...] = (), level: float = math.nan) -> Tuning:
+    """An algorithm that is taken as it is, and why."""
+    kept = parameters_of(algorithm)
+    words = " ".join(filter(None, [why, what_was_kept(kept)]))
+    return Tuning(algorithm, algorithm, (), kept, (), None, 0, True, False, seeds, level, words)
