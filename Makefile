@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test lint bench format clean help
+.PHONY: demo test lint bench field format clean help
 
 help:
 	@echo "make demo    compare I-ADMM, W-ADMM, PI-ADMM1 and PI-ADMM2 on the paper's least squares"
 	@echo "make test    lint, types, import rules and all tests"
 	@echo "make lint    lint, types and import rules alone"
-	@echo "make bench   the compiled engine against a plain C loop"
+	@echo "make bench   the compiled engine against plain C and compiled loops"
+	@echo "make field   every method in one table, about an hour; goes on where it was"
 
 demo: .venv/installed
 	$(BIN)/roundelay demo
@@ -25,6 +26,10 @@ lint: .venv/installed-dev
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/against_c.py
+	$(BIN)/python benchmarks/gossip_rounds.py
+
+field: .venv/installed
+	$(BIN)/roundelay field
 
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix

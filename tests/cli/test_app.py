@@ -12,7 +12,7 @@ def test_it_says_its_version(shell: Invoke) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (0, f"roundelay {roundelay.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["demo", "simulate", "bench"])
+@pytest.mark.parametrize("command", ["demo", "simulate", "compare", "tune", "field", "bench"])
 def test_every_help_shows_an_example(invoke: Invoke, command: str) -> None:
     said = invoke(command, "--help")
     assert said.exit_code == 0
@@ -23,7 +23,7 @@ def test_every_help_shows_an_example(invoke: Invoke, command: str) -> None:
 def test_the_help_lists_commands_and_exit_codes(shell: Invoke) -> None:
     said = shell("--help")
     assert said.returncode == 0
-    for word in ("demo", "simulate", "bench", "Example:", "Exit codes:", "130"):
+    for word in ("demo", "simulate", "compare", "tune", "bench", "Example:", "Exit codes:", "130"):
         assert word in said.stdout
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.comparison import reached
+from roundelay.comparison.numbers import brief
 from roundelay.experiments import METHODS, run_demo
-from roundelay.experiments.costs import floor_of, reached
-from roundelay.experiments.numbers import brief
 from tests.cli.conftest import Invoke
 
 QUICK = ("--seeds", "2", "--hops", "300", "--engine", "python")
@@ -51,8 +51,8 @@ def test_rows_are_medians_over_seeds_with_their_own_data() -> None:
     ]  # fmt: skip
     assert row.final_error == np.median([run.history["error"].iloc[-1] for run in runs])
     cost = reached(demo.ensembles["I-ADMM"], 0.05)
-    assert cost.units == np.median([run.units_to(0.05) for run in runs])
-    assert cost.words == f"{cost.units:,.0f}"
+    assert cost.cost == np.median([run.units_to(0.05) for run in runs])
+    assert cost.words == f"{cost.cost:,.0f}"
 
 
 def test_progress_is_told_from_the_first_method_on() -> None:
@@ -61,35 +61,6 @@ def test_progress_is_told_from_the_first_method_on() -> None:
     for name in NAMES:
         own = [(done, total) for method, done, total in told if method == name]
         assert own[0] == (0, 2) and own[-1] == (2, 2)
-
-
-def test_a_floor_is_told_from_slow_progress_and_from_divergence() -> None:
-    problem, network = rl.paper_least_squares(5, 6), rl.ring(5)
-
-    def ensemble(algorithm: object, hops: int) -> rl.Ensemble:
-        return rl.simulate(algorithm, problem, network, hops, seeds=range(3), engine="python", progress=False)
-
-    noisy = ensemble(rl.PIADMM2(sigma=1e-2), 1500)
-    assert reached(noisy, 1e-9).words.startswith("never (floor ")
-    assert reached(noisy, 1e-9).units == np.inf
-    floor = float(reached(noisy, 1e-9).words.split()[-1].rstrip(")"))
-    assert 0.2 < floor / noisy[0].history["error"].iloc[-1] < 5.0
-    assert reached(ensemble(rl.IADMM(), 50), 1e-9).words.startswith("not in 50 (error ")
-    assert reached(ensemble(rl.IADMM(rho=0.1, first_order=True), 1000), 1e-9).words == "never (diverged)"
-
-
-def test_a_floor_needs_a_descent_that_ended() -> None:
-    falling = 10.0 ** -np.linspace(0.0, 6.0, 200)
-    assert np.isnan(floor_of(falling))
-    assert floor_of(np.maximum(falling, 1e-2)) == 1e-2
-    assert np.isnan(floor_of(np.ones(200)))
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(2.5e-3, "2.5e-3"), (1e-12, "1.0e-12"), (3.0, "3.0e0"), (1e30, "1.0e30")]
-)
-def test_numbers_are_brief(number: float, words: str) -> None:
-    assert brief(number) == words
 
 
 def test_compiling_alone_leaves_the_code_on_disk(tmp_path: Path) -> None:

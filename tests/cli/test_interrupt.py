@@ -3,7 +3,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import roundelay as rl
+from tests.cli.conftest import Invoke
 
 # Ctrl-C arrives after the first piece of the run, whatever the machine's speed.
 CODE = """
@@ -54,3 +57,45 @@ def test_an_interrupted_demo_exits_with_130_and_draws_nothing(tmp_path: Path) ->
     assert (said.returncode, said.stdout) == (130, ""), said.stderr
     assert "interrupted" in said.stderr and "Traceback" not in said.stderr
     assert not (tmp_path / "out").exists()
+
+
+def press_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C once so many ensembles have been run."""
+    from roundelay.comparison import budget
+
+    plain, made = budget.simulate, []
+
+    def simulate(*words: object, **options: object) -> object:
+        if len(made) == runs:
+            raise KeyboardInterrupt
+        made.append(words)
+        return plain(*words, **options)
+
+    monkeypatch.setattr(budget, "simulate", simulate)
+
+
+SCENE = ("--agents", "8", "--density", "0.6", "--samples", "10", "--seeds", "1", "--units", "900", "--engine", "python")
+
+
+def test_an_interrupted_comparison_shows_what_there_is(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    press_after(1, monkeypatch)
+    said = invoke("compare", "iadmm", "wpg", "onepass", *SCENE, "--json")
+    assert said.exit_code == 130
+    told = json.loads(said.stdout)
+    assert told["interrupted"]
+    words = [method["costs"]["units"]["1e-3"]["words"] for method in told["methods"]]
+    assert words[1:] == ["interrupted", "interrupted"] and words[0] != "interrupted"
+
+
+def test_an_interrupted_tuning_shows_the_best_so_far(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    press_after(2, monkeypatch)
+    said = invoke("tune", "wpg:alpha=0.01", "--level", "1e-2", *SCENE)
+    assert said.exit_code == 130
+    assert "interrupted; this is the best so far" in said.stdout and "alpha from 0.01 to 0.04" in said.stdout
+
+
+def test_a_tuning_interrupted_at_once_has_nothing_to_show(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    press_after(0, monkeypatch)
+    said = invoke("tune", "wpg:alpha=0.01", *SCENE)
+    assert (said.exit_code, said.stdout) == (130, "")
+    assert "interrupted before there was anything to show" in said.stderr

@@ -2,7 +2,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.cli.algorithms import algorithm_named, algorithms
-from roundelay.cli.settings import configured, field_types, read_value
+from roundelay.cli.settings import algorithm_from, configured, field_types, read_value
 
 
 @pytest.mark.parametrize("name", ["piadmm1", "PIADMM1", "PI-ADMM1", "pi_admm1", "pi-admm1"])
@@ -34,6 +34,16 @@ def test_every_algorithm_is_offered() -> None:
         (rl.PIADMM1, ["start=zero"], rl.PIADMM1(start=rl.ZeroStart())),
         (rl.IADMM, ["regulariser=l1:0.1"], rl.IADMM(regulariser=rl.L1(0.1))),
         (rl.IADMM, ["regulariser=box:-1:2"], rl.IADMM(regulariser=rl.Box(-1.0, 2.0))),
+        (rl.EXTRA, ["alpha=0.5"], rl.EXTRA(alpha=0.5)),
+        (rl.EXTRA, ["alpha=none"], rl.EXTRA()),
+        (rl.EXTRA, ["channel=quantised:4"], rl.EXTRA(channel=rl.Quantised(4))),
+        (rl.DADMM, ["channel=topk:1"], rl.DADMM(channel=rl.TopK(1))),
+        (rl.DADMM, ["channel=plain"], rl.DADMM(channel=rl.Plain())),
+        (rl.DADMM, ["channel=rounded:0.001:yes"], rl.DADMM(channel=rl.Rounded(1e-3, dithered=True))),
+        (rl.LEAD, ["channel=signs"], rl.LEAD(channel=rl.Signs())),
+        (rl.CHOCO, ["channel=randomk:1"], rl.CHOCO(channel=rl.RandomK(1))),
+        (rl.COCA, ["compressor=topshare:0.5"], rl.COCA(compressor=rl.TopShare(0.5))),
+        (rl.WeightedADMM, ["penalties=2"], rl.WeightedADMM(penalties=2.0)),
     ],
 )
 def test_settings_are_read_by_the_type_of_the_field(kind: type, words: list[str], expected: object) -> None:
@@ -57,6 +67,12 @@ def test_settings_are_read_by_the_type_of_the_field(kind: type, words: list[str]
         (rl.WADMM, ["walk=uniform:1"], "uniform takes no values"),
         (rl.IADMM, ["regulariser=l1"], "write l1:weight"),
         (rl.IADMM, ["start=uniform:0:1:true:4"], "takes low:high:printed_sign"),
+        (rl.EXTRA, ["alpha=quick"], "alpha of EXTRA can't be 'quick': give a number"),
+        (rl.EXTRA, ["alpha"], "for example --set alpha=0.1"),
+        (rl.EXTRA, ["channel=zipped"], "use plain, rounded, quantised, signs, topk, topshare, randomk"),
+        (rl.EXTRA, ["channel=quantised:40"], "use a whole number from 1 to 32"),
+        (rl.WeightedADMM, ["penalties=1;2"], "penalties of weighted ADMM can't be '1;2': give a number"),
+        (rl.OnePass, ["rho=3"], "one pass has no options"),
     ],
 )
 def test_bad_settings_are_refused_in_words(kind: type, words: list[str], sentence: str) -> None:
@@ -73,7 +89,29 @@ def test_every_option_of_every_algorithm_can_be_set() -> None:
                 assert read_value(name, wanted, words[wanted]) == wanted(float(words[wanted]) if wanted is float else 3)
             elif isinstance(default, str):
                 assert read_value(name, wanted, default) == default
+            elif default is None or isinstance(default, float):
+                assert read_value(name, wanted, "0.5") == 0.5
+                assert default is not None or read_value(name, wanted, "none") is None
             else:
                 from roundelay.cli.parts import PARTS
 
                 assert type(default) in PARTS[wanted].values(), (kind, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("iadmm", rl.IADMM()),
+        ("coca:c=0.2,alpha=1", rl.COCA(c=0.2, alpha=1.0)),
+        ("lead:channel=quantised:4,eta=0.1", rl.LEAD(channel=rl.Quantised(4), eta=0.1)),
+        ("PI-ADMM1:start=uniform:0:1", rl.PIADMM1(start=rl.UniformStart(0.0, 1.0))),
+        ("onepass:", rl.OnePass()),
+    ],
+)
+def test_an_algorithm_with_its_options_is_one_word(text: str, expected: object) -> None:
+    assert algorithm_from(text) == expected
+
+
+def test_what_has_no_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="can't be set from the command line: use Python"):
+        read_value("censoring of a channel", rl.Censoring | None, "1:0.85")

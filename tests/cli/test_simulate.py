@@ -8,6 +8,8 @@ import pytest
 import roundelay as rl
 from tests.cli.conftest import SMALL, Invoke
 
+GOSSIP = ("--agents", "8", "--density", "0.6", "--samples", "30", "--engine", "python")
+
 
 def same_run(algorithm: object, seed: int = 0) -> rl.Run:
     """What the command with SMALL must have run."""
@@ -62,6 +64,41 @@ def test_the_problem_can_be_logistic(invoke: Invoke) -> None:
     np.testing.assert_array_equal(told["token"], run.token)
 
 
+def test_a_gossip_method_has_iterations_and_a_mean_instead_of_a_token(invoke: Invoke) -> None:
+    words = ("simulate", "extra", *GOSSIP, "--iterations", "40")
+    told = json.loads(invoke(*words, "--json").stdout)
+    problem, network = rl.paper_least_squares(8, 30, 2, seed=0), rl.random_network(8, 0.6, seed=0)
+    run = rl.simulate(rl.EXTRA(), problem, network, iterations=40, engine="python", progress=False)
+    assert told["family"] == "gossip" and told["iterations"] == 40 and told["units"] == run.units
+    assert told["options"]["alpha"] == rl.EXTRA().resolved(problem).alpha
+    assert not {"hops", "token", "readout", "tour", "seconds"} & set(told)
+    np.testing.assert_allclose(told["mean"], run.x.mean(axis=0), rtol=1e-14)
+    assert told["final"]["mean_error"] == run.history["mean_error"].iloc[-1]
+    text = invoke(*words).stdout
+    assert "mean x" in text and f"{run.estimate[0]:.12g}" in text
+    assert "token" not in text and "readout" not in text and "tour" not in text
+
+
+def test_without_a_length_each_family_has_its_own(invoke: Invoke) -> None:
+    small = ("--agents", "4", "--density", "1", "--samples", "4", "--engine", "python", "--tolerance", "0.2", "--json")
+    assert "iterations" in json.loads(invoke("simulate", "dadmm", *small).stdout)
+    assert "hops" in json.loads(invoke("simulate", "iadmm", *small).stdout)
+    one = json.loads(invoke("simulate", "onepass", *small).stdout)
+    assert one["hops"] == 2 * 4 - 1 and one["final"]["error"] < 1e-12
+
+
+def test_the_networks_conditions_cost_time_and_messages(invoke: Invoke) -> None:
+    words = ("--loss", "0.3", "--noise", "1e-6", "--latency", "0.01", "--compute", "0.002")
+    told = json.loads(invoke("simulate", "iadmm", *SMALL, *words, "--json").stdout)
+    conditions = rl.NetworkConditions(rl.BernoulliLoss(0.3), 1e-6, latency=0.01, compute=0.002)
+    problem, network = rl.paper_least_squares(8, 30, 2, seed=0), rl.random_network(8, 0.6, seed=0)
+    run = rl.simulate(rl.IADMM(), problem, network, 600, engine="python", conditions=conditions, progress=False)
+    assert told["seconds"] == run.history["seconds"].iloc[-1] > 600 * 0.01
+    assert told["units"] == run.units > 600
+    assert told["network"] == "loss 0.3, noise 1e-06, latency 0.01 s, compute 0.002 s"
+    assert "simulated seconds" in invoke("simulate", "iadmm", *SMALL, *words).stdout
+
+
 def test_the_seed_changes_data_and_draws(invoke: Invoke) -> None:
     first, second = (
         json.loads(invoke("simulate", "iadmm", *SMALL, "--seed", seed, "--json").stdout)["token"] for seed in (0, 1)
@@ -112,6 +149,8 @@ def test_what_diverged_exits_with_3_and_still_says_so(shell: Invoke, tmp_path: P
         (("iadmm", "--figure", "run.txt"), r"end it in .png, .svg or .pdf"),
         (("iadmm", "--seed", "-1"), r"The seed is -1"),
         (("piadmm2", "--content", "1e-9"), r"primal noise"),
+        (("extra",), r"EXTRA is a gossip method, whose length is given in iterations"),
+        (("iadmm", "--loss", "1.5"), r"The chance of loss is 1.5"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(invoke: Invoke, words: tuple[str, ...], sentence: str) -> None:

@@ -26,6 +26,20 @@ def ensemble() -> rl.Ensemble:
     )
 
 
+@pytest.fixture(scope="session")
+def gossip() -> rl.Ensemble:
+    """Under conditions, so that it has seconds."""
+    return rl.simulate(
+        rl.DADMM(c=0.5),
+        lambda seed: rl.paper_least_squares(agents=5, samples=6, seed=seed),
+        rl.ring(5),
+        iterations=40,
+        seeds=range(3),
+        conditions=rl.NetworkConditions(latency=0.01, latency_jitter=0.5),
+        engine="python",
+    )
+
+
 def simulate(algorithm: object) -> rl.Run:
     problem = rl.paper_least_squares(agents=5, samples=30)
     return rl.simulate(algorithm, problem, rl.ring(5), hops=1500, engine="python", progress=False)

@@ -40,6 +40,7 @@ def compare(
     units: options.Units = 2_000_000,
     tune: Annotated[bool, typer.Option("--tune", help="Tune each method first, on three seeds of their own.")] = False,
     loss: options.Loss = None,
+    resend: options.Resend = False,
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
@@ -69,7 +70,10 @@ def compare(
         check_figure_path(figure)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    scene, conditions = Scene(problem, agents, density, dim, samples), conditions_of(loss, noise, latency, compute)
+    scene, conditions = (
+        Scene(problem, agents, density, dim, samples),
+        conditions_of(loss, noise, latency, compute, resend),
+    )
     tunings = _tuned(chosen, scene, units, conditions, engine) if tune else []
     with progress_lines("seeds") as tell:
         result = compare_methods(

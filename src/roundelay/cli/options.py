@@ -15,6 +15,9 @@ Dim = Annotated[int, typer.Option("--dim", help="p, the dimension of x.")]
 Samples = Annotated[int, typer.Option("--samples", help="b, how many samples each agent has.")]
 EngineOption = Annotated[Engine, typer.Option("--engine", help="Which engine runs it.")]
 Loss = Annotated[float | None, typer.Option("--loss", help="The chance that a message is lost.")]
+Resend = Annotated[
+    bool, typer.Option("--resend", help="A lost message of a gossip method is sent again, as tokens are.")
+]
 Noise = Annotated[float | None, typer.Option("--noise", help="The standard deviation of the links' noise.")]
 Latency = Annotated[float | None, typer.Option("--latency", help="The seconds that a message takes.")]
 Compute = Annotated[float | None, typer.Option("--compute", help="The seconds that an update takes.")]

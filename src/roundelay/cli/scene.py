@@ -49,14 +49,16 @@ class Scene:
 
 
 def conditions_of(
-    loss: float | None, noise: float | None, latency: float | None, compute: float | None
+    loss: float | None, noise: float | None, latency: float | None, compute: float | None, resend: bool = False
 ) -> NetworkConditions | None:
     """The network's conditions; None where no option was given."""
     if loss is None and noise is None and latency is None and compute is None:
         return None
     from roundelay.networks.conditions import BernoulliLoss, NetworkConditions
 
-    return NetworkConditions(BernoulliLoss(loss or 0.0), noise or 0.0, latency=latency or 0.0, compute=compute or 0.0)
+    return NetworkConditions(
+        BernoulliLoss(loss or 0.0), noise or 0.0, resend, latency=latency or 0.0, compute=compute or 0.0
+    )
 
 
 def conditions_in_words(conditions: NetworkConditions | None) -> str:
@@ -64,6 +66,5 @@ def conditions_in_words(conditions: NetworkConditions | None) -> str:
     if conditions is None:
         return ""
     loss = conditions.loss.chances()[0]
-    return (
-        f"loss {loss:g}, noise {conditions.noise:g}, latency {conditions.latency:g} s, compute {conditions.compute:g} s"
-    )
+    again = " (sent again)" if conditions.resend else ""
+    return f"loss {loss:g}{again}, noise {conditions.noise:g}, latency {conditions.latency:g} s, compute {conditions.compute:g} s"

@@ -42,6 +42,7 @@ def simulate(
     tolerance: Annotated[float | None, typer.Option(help="Stop as soon as the common error is this small.")] = None,
     content: Annotated[float | None, typer.Option(help="Stop when all agents are content within this.")] = None,
     loss: options.Loss = None,
+    resend: options.Resend = False,
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
@@ -71,7 +72,10 @@ def simulate(
         from roundelay.plots import check_figure_path
 
         check_figure_path(figure)
-    scene, conditions = Scene(problem, agents, density, dim, samples), conditions_of(loss, noise, latency, compute)
+    scene, conditions = (
+        Scene(problem, agents, density, dim, samples),
+        conditions_of(loss, noise, latency, compute, resend),
+    )
     run = _run(chosen, scene, _length(chosen, hops, iterations), seed, engine, tolerance, content, conditions)
     saved = run.save(save) if save is not None else None
     drawn = _draw(run, figure) if figure is not None else None

@@ -35,6 +35,7 @@ def tune(
     seeds: Annotated[int, typer.Option(min=1, help=f"How many seeds, from {FIRST_SEED} on.")] = 3,
     units: options.Units = 2_000_000,
     loss: options.Loss = None,
+    resend: options.Resend = False,
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
@@ -55,7 +56,10 @@ def tune(
     from roundelay.comparison import tune as tune_method
 
     chosen = algorithm_from(algorithm)
-    scene, conditions = Scene(problem, agents, density, dim, samples), conditions_of(loss, noise, latency, compute)
+    scene, conditions = (
+        Scene(problem, agents, density, dim, samples),
+        conditions_of(loss, noise, latency, compute, resend),
+    )
     with progress_lines("evaluations", keep=False) as tell:
         tell(chosen.name, 0, evaluations)
         result = tune_method(

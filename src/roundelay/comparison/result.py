@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ class Comparison:
         if not self.ensembles:
             raise ValueError("No method could be run, so there is nothing to draw: `text()` says why.")
         missing = [row.name for row in self.rows if row.name not in self.ensembles]
-        title = f"Not drawn, since not run: {in_words(missing)}" if missing else None
+        title = textwrap.fill(f"Not drawn, since not run: {in_words(missing)}", 90) if missing else None
         figure = plot_convergence(self.ensembles, self.column, title=title, over=over, log_cost=True)
         if self.column == "error":  # below this all but the one pass have stopped
             bottom, _ = figure.axes[0].get_ylim()

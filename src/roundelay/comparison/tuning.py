@@ -157,13 +157,13 @@ def _tuned(name: str, race: Race, coordinates: tuple[Coordinate, ...], evaluatio
     if elsewhere and not best.score.beats(first.score):
         best = first
     kept = {name: value for name, value in parameters_of(race.start).items() if name not in own}
-    edges = [coordinates[axis].name for axis, _ in search.edges()] if best is not first or not elsewhere else []
+    edges = _at_the_edge(coordinates, best, race.trials)
     fewer = len(race.trials) - search.extended < evaluations and not interrupted
     sentences = [
         what_was_tuned(name, first, best, len(race.trials), race.place.seeds),
         what_it_gained(first, best, race.level, race.units),
         what_was_kept(kept),
-        how_it_ended(search.extended, list(dict.fromkeys(edges)), fewer, interrupted),
+        how_it_ended(search.extended, edges, fewer, interrupted),
     ]
     return Tuning(
         algorithm=replace(race.start, **best.values),
@@ -179,6 +179,17 @@ def _tuned(name: str, race: Race, coordinates: tuple[Coordinate, ...], evaluatio
         level=race.level,
         words=" ".join(filter(None, sentences)),
     )
+
+
+def _at_the_edge(coordinates: Sequence[Coordinate], best: Trial, trials: Sequence[Trial]) -> list[str]:
+    """The parameters whose best value is the smallest or the largest that was tried, though there are others beyond."""
+    names = []
+    for coordinate in coordinates:
+        own, tried = best.values[coordinate.name], [trial.values[coordinate.name] for trial in trials]
+        ends = (0.0, *(coordinate.value(limit) for limit in coordinate.limits))
+        if own not in ends and not min(tried) < own < max(tried):
+            names.append(coordinate.name)
+    return names
 
 
 def untuned(algorithm: Any, why: str, seeds: tuple[int, ...] = (), level: float = math.nan) -> Tuning:

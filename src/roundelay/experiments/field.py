@@ -1,0 +1,181 @@
+"""The whole field in one table: what every method needs to reach an error of 1e-6, as given and tuned."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import roundelay as rl
+from roundelay.comparison.budget import ground
+from roundelay.experiments.field_methods import ENTRIES, Entry, Kind
+
+LEVEL = 1e-6
+EVALUATIONS = 12
+DENSITY, SAMPLES = 0.3, 30
+TUNING_SEEDS = (1000,)
+# How many units a gossip method, and a token method, may spend in each dimension.
+GOSSIP_UNITS = {2: 3e6, 20: 1e7, 100: 3e7}
+TOKEN_UNITS = {2: 1e6, 20: 2e6, 100: 3e6}
+SEEDS = {2: 10, 20: 5, 100: 3}
+# A method that is biased ends at its floor long before the budget.
+BIASED_SHARE = 0.2
+# Beyond this dimension a logistic problem is not solved exactly in every step of every agent.
+EXACT_LOGISTIC = 20
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One column of the table: a problem on a network."""
+
+    kind: Kind
+    agents: int
+    dim: int
+
+    @property
+    def title(self) -> str:
+        """What stands above the column."""
+        return f"{self.kind}, N={self.agents}, p={self.dim}"
+
+    def problem(self, seed: int) -> Any:
+        """The paper's synthetic data for a seed."""
+        make = rl.paper_least_squares if self.kind == "least squares" else rl.paper_logistic
+        return make(self.agents, SAMPLES, self.dim, seed=seed)
+
+    def network(self, seed: int) -> rl.Network:
+        """The paper's random network for a seed."""
+        return rl.random_network(self.agents, DENSITY, seed=seed)
+
+
+KINDS: tuple[Kind, ...] = ("least squares", "logistic")
+PANELS = tuple(Panel(kind, agents, dim) for dim in (2, 20, 100) for agents in (100, 200) for kind in KINDS)
+QUICK = tuple(Panel(kind, 20, 2) for kind in KINDS)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method in one panel: units to the level with the given and with tuned parameters, infinite if never."""
+
+    method: str
+    panel: str
+    exact: bool
+    from_paper: bool
+    given: float
+    given_words: str
+    given_parameters: str
+    tuned: float | None
+    tuned_words: str
+    tuned_parameters: str
+    tuning: str
+    seeds: int
+
+
+def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
+    """One cell of the table."""
+    entry = next(entry for entry in ENTRIES if entry.name == method)
+    if panel.kind == "logistic" and entry.solves_exactly and panel.dim > EXACT_LOGISTIC:
+        words = f"left out: it solves every agent's problem exactly in each step, too slow for p > {EXACT_LOGISTIC}"
+        return Cell(
+            entry.name, panel.title, entry.exact, entry.from_paper, float("inf"), words, "", None, words, "", "", 0
+        )
+    algorithm = entry.given(panel.kind, panel.problem(0))
+    budget = _budget(panel, entry, algorithm)
+    given = _row(panel, algorithm, seeds, budget)
+    tuned, words, parameters, tuning = None, given.words, "", "not tuned: its floor is above the level"
+    if entry.exact and algorithm.tunable and not _refused(panel, algorithm):
+        search = rl.tune(
+            algorithm, panel.problem, panel.network,
+            seeds=TUNING_SEEDS, level=LEVEL, evaluations=evaluations, units=budget, progress=False,
+        )  # fmt: skip
+        row = _row(panel, search.algorithm, seeds, budget)
+        reached = row.costs["units"][0]
+        tuned, words, parameters, tuning = reached.cost, reached.words, row.parameters, search.words
+    elif entry.exact:
+        tuning = "nothing to tune"
+    reached = given.costs["units"][0]
+    first = given.words if reached.why_not == "refused" else reached.words
+    return Cell(
+        entry.name, panel.title, entry.exact, entry.from_paper, reached.cost, first, given.parameters,
+        tuned, words, parameters, tuning, seeds,
+    )  # fmt: skip
+
+
+def _budget(panel: Panel, entry: Entry, algorithm: Any) -> float:
+    gossip = hasattr(algorithm.parts(), "mixing")
+    units = (GOSSIP_UNITS if gossip else TOKEN_UNITS).get(panel.dim, 1e6)
+    return units if entry.exact else BIASED_SHARE * units
+
+
+def _row(panel: Panel, algorithm: Any, seeds: int, units: float) -> Any:
+    compared = rl.compare(
+        [algorithm], panel.problem, panel.network, seeds=range(seeds), units=units, levels=(LEVEL,), progress=False
+    )
+    return compared.rows[0]
+
+
+def _refused(panel: Panel, algorithm: Any) -> bool:
+    """Whether the method can't be run on this problem at all."""
+    try:
+        ground(panel.problem, panel.network, (0,), None, "auto").run(algorithm, 1.0, None)
+    except ValueError:
+        return True
+    return False
+
+
+# (what, done, total)
+Told = Callable[[str, int, int], None]
+
+
+def run_field(
+    folder: Path,
+    panels: Sequence[Panel] = PANELS,
+    entries: Sequence[Entry] = ENTRIES,
+    seeds: int | None = None,
+    evaluations: int = EVALUATIONS,
+    processes: int = 2,
+    report: Told | None = None,
+) -> list[Cell]:
+    """Measure every cell that `folder` does not hold yet; each is written as soon as it is there.
+
+    So an interrupted run goes on where it was.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = [(panel, entry) for panel in panels for entry in entries]
+    missing = [job for job in jobs if not _file(folder, *job).exists()]
+    done = len(jobs) - len(missing)
+    if report is not None:
+        report("cells", done, len(jobs))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    try:
+        futures = {
+            pool.submit(measure, panel, entry.name, seeds or SEEDS.get(panel.dim, 3), evaluations): (panel, entry)
+            for panel, entry in missing
+        }
+        for future in as_completed(futures):
+            _write(_file(folder, *futures[future]), future.result())
+            done += 1
+            if report is not None:
+                report("cells", done, len(jobs))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [_read(_file(folder, panel, entry)) for panel, entry in jobs]
+
+
+def _file(folder: Path, panel: Panel, entry: Entry) -> Path:
+    name = f"{panel.title} {entry.name}"
+    return folder / ("".join(letter if letter.isalnum() else "-" for letter in name) + ".json")
+
+
+def _write(path: Path, cell: Cell) -> None:
+    beside = path.with_suffix(f".{os.getpid()}.part")
+    beside.write_text(json.dumps(asdict(cell), ensure_ascii=False, indent=1), encoding="utf-8")
+    os.replace(beside, path)
+
+
+def _read(path: Path) -> Cell:
+    return Cell(**json.loads(path.read_text(encoding="utf-8")))
