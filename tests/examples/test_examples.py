@@ -32,5 +32,12 @@ def test_unequal_hospitals_reach_the_pooled_fit(capsys: pytest.CaptureFixture[st
     assert "All agents were content" in capsys.readouterr().out
 
 
+def test_on_a_real_network_tokens_are_cheaper_and_gossip_is_sooner(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {row.name: row.costs for row in example("real_network").main(seeds=1).rows}
+    assert rows["I-ADMM"]["units"][1].cost < rows["NIDS"]["units"][1].cost / 5.0
+    assert rows["NIDS"]["seconds"][1].cost < rows["I-ADMM"]["seconds"][1].cost / 2.0
+    assert "one pass" in capsys.readouterr().out
+
+
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {"compare_methods", "unequal_hospitals"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {"compare_methods", "real_network", "unequal_hospitals"}

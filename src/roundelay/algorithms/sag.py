@@ -11,7 +11,7 @@ from roundelay.algorithms.conditions import Conditions
 from roundelay.algorithms.gradient import estimate_is_token, never_at_rest
 from roundelay.algorithms.slots import gradient
 from roundelay.algorithms.stepping import check_step, known_step, with_step
-from roundelay.algorithms.token_method import Initial
+from roundelay.algorithms.token_method import Initial, check_choice
 from roundelay.algorithms.tunable import Tunable
 from roundelay.kernels import DIM, Matrix, Part, Vector, each, vector
 from roundelay.networks.walks import MetropolisWalk, Walk
@@ -100,6 +100,7 @@ class MCSAG:
 
     def __post_init__(self) -> None:
         check_step("gamma", self.gamma)
+        check_choice("walk", self.walk)
 
     def resolved(self, problem: Problem) -> MCSAG:
         """With the step size set."""

@@ -73,7 +73,19 @@ def vectors_of(method: TokenMethod) -> int:
     return int(getattr(method, "vectors", 1))
 
 
-EXAMPLES = {"walk": "MetropolisWalk()", "start": "UniformStart(0.0, 100.0)", "regulariser": "L1(0.1)"}
+# What each choice must be able to do, and an example of one.
+CHOICES = {
+    "walk": ("first_places", "MetropolisWalk()"),
+    "start": ("draw", "UniformStart(0.0, 100.0)"),
+    "regulariser": ("prox", "L1(0.1)"),
+}
+
+
+def check_choice(name: str, choice: Any) -> None:
+    """Refuse what is not a walk, a start or a regulariser."""
+    member, example = CHOICES[name]
+    if isinstance(choice, type) or not hasattr(choice, member):
+        raise ValueError(f"The {name} is {choice!r}: use an object such as {example}.")
 
 
 @dataclass(frozen=True)
@@ -96,13 +108,9 @@ class TokenADMM:
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)
         whole_number("The number of walks", self.tokens, least=1)
-        for name, choice, member in (
-            ("walk", self.walk, "first_places"),
-            ("start", self.start, "draw"),
-            ("regulariser", self.regulariser, "prox"),
-        ):
-            if isinstance(choice, type) or not hasattr(choice, member):
-                raise ValueError(f"The {name} is {choice!r}: use an object such as {EXAMPLES[name]}.")
+        check_choice("walk", self.walk)
+        check_choice("start", self.start)
+        check_choice("regulariser", self.regulariser)
 
     @property
     def needs(self) -> tuple[str, ...]:

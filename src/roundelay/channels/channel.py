@@ -76,6 +76,11 @@ class Channel:
     censoring: Censoring | None = None
     differences: bool = False
 
+    def __post_init__(self) -> None:
+        check_compressor(self.compressor)
+        if self.censoring is not None and not isinstance(self.censoring, Censoring):
+            raise ValueError(f"The censoring is {self.censoring!r}: use Censoring(alpha, rho), or None for none.")
+
     def part(self, dim: int) -> Part:
         """The kernel function `transmit` with all that it calls, and its numbers."""
         encoder, censoring = self.compressor.encoder(dim), self.censoring or Censoring(0.0, 1.0)
@@ -86,10 +91,12 @@ class Channel:
         )
 
 
-def channel_of(choice: Channel | Compressor) -> Channel:
-    """A compressor alone is a channel that always sends."""
-    if isinstance(choice, Channel):
-        return choice
+def check_compressor(choice: Any) -> None:
+    """A compressor is an object that can encode."""
     if isinstance(choice, type) or not hasattr(choice, "encoder"):
         raise ValueError(f"The channel is {choice!r}: use an object such as Quantised(2), or Channel(TopK(1)).")
-    return Channel(choice)
+
+
+def channel_of(choice: Channel | Compressor) -> Channel:
+    """A compressor alone is a channel that always sends."""
+    return choice if isinstance(choice, Channel) else Channel(choice)

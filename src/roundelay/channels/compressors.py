@@ -109,7 +109,9 @@ class Rounded:
 
     def encoder(self, dim: int) -> Part:
         """The kernel function `encode` and its numbers."""
-        return Part((("encode", encode_dithered if self.dithered else encode_rounded),), LatticeNumbers(self.step))
+        return Part(
+            (("encode", encode_dithered if self.dithered else encode_rounded),), LatticeNumbers(float(self.step))
+        )
 
     def weight(self, dim: int) -> tuple[float, float]:
         """Two bytes a coordinate, as a guess."""
@@ -164,7 +166,7 @@ class Quantised:
 
     def encoder(self, dim: int) -> Part:
         """The kernel function `encode` and its numbers."""
-        return Part((("encode", encode_quantised),), QuantiserNumbers(2.0 ** (self.bits - 1), self.bits + 1))
+        return Part((("encode", encode_quantised),), QuantiserNumbers(2.0 ** (self.bits - 1), int(self.bits) + 1))
 
     def weight(self, dim: int) -> tuple[float, float]:
         """One 32-bit number, and bits + 1 for each coordinate."""
@@ -240,12 +242,12 @@ class TopK:
 
     def encoder(self, dim: int) -> Part:
         """The kernel function `encode` and its numbers."""
-        count = min(self.count, dim)
+        count = min(int(self.count), dim)
         return Part((("encode", encode_largest),), SparseNumbers(count, index_bits(dim), 1.0))
 
     def weight(self, dim: int) -> tuple[float, float]:
         """The coordinates and their indices."""
-        count = min(self.count, dim)
+        count = min(int(self.count), dim)
         return count, count * index_bits(dim)
 
 
@@ -264,12 +266,12 @@ class RandomK:
 
     def encoder(self, dim: int) -> Part:
         """The kernel function `encode` and its numbers."""
-        count = min(self.count, dim)
+        count = min(int(self.count), dim)
         return Part((("encode", encode_random),), SparseNumbers(count, 0, dim / count if self.unbiased else 1.0))
 
     def weight(self, dim: int) -> tuple[float, float]:
         """The coordinates alone."""
-        return min(self.count, dim), 0.0
+        return min(int(self.count), dim), 0.0
 
 
 @dataclass(frozen=True)

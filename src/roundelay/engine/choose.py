@@ -110,10 +110,15 @@ def recipe_of(assembly: Assembly, compiled: bool) -> Recipe:
     return recipe(assembly.parts, handed, entry, assembly.literals, compiled, assembly.defaults)
 
 
-def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
-    """The loop, by the chosen engine."""
+def check_engine(choice: EngineChoice) -> None:
+    """An engine is one of two, or left open."""
     if choice not in ("auto", "compiled", "python"):
         raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
+
+
+def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
+    """The loop, by the chosen engine."""
+    check_engine(choice)
     numbers = tuple(part.numbers for part in assembly.parts)
 
     def plain() -> Any:
@@ -132,6 +137,6 @@ def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
             return Prepared(module.travel, numbers, "compiled", why, plain)
     if choice == "compiled":
         raise CannotCompileError(
-            f'The compiled engine can\'t run this: {reason}. Use engine="python" or engine="auto".'
+            f'The compiled engine can\'t run this: {reason.rstrip(".")}. Use engine="python" or engine="auto".'
         )
     return Prepared(plain().travel, numbers, "python", reason, plain)

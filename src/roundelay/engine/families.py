@@ -170,6 +170,7 @@ def _run_gossip(
     name, tolerance, conditions = name_of(algorithm), options.tolerance, options.conditions
     iterations = steps_of(options, "iterations", name)
     check_gossip(options, method, name)
+    check_reader(options.reader, problem.agents)
     check_tolerance(tolerance)
     marks, mixing, optimum = marks_of(options.record, iterations), method.mixing.numbers(network), problem.optimum
 

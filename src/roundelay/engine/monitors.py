@@ -45,7 +45,11 @@ class AugmentedLagrangian:
 
     def refusal(self, method: TokenMethod) -> str:
         """It needs ρ and multipliers."""
-        return "" if isinstance(method, TokenADMM) else "the augmented Lagrangian exists for the ADMM family only"
+        return (
+            ""
+            if isinstance(method, TokenADMM)
+            else "this augmented Lagrangian is that of a token and its agents, which incremental ADMM has"
+        )
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
         """L_ρ."""
@@ -66,7 +70,11 @@ class KKTResiduals:
 
     def refusal(self, method: TokenMethod) -> str:
         """It needs multipliers."""
-        return "" if isinstance(method, TokenADMM) else "the KKT residuals need multipliers, which the ADMM family has"
+        return (
+            ""
+            if isinstance(method, TokenADMM)
+            else "these KKT residuals are those of a token and its agents, which incremental ADMM has"
+        )
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
         """The three residuals."""
@@ -90,8 +98,9 @@ class Invariant:
 
     def refusal(self, method: TokenMethod) -> str:
         """It needs an invariant."""
-        probe = method.mean_token(np.zeros((1, 1)), np.zeros((1, 1)))
-        return "this method keeps no invariant" if probe is None else ""
+        invariant = getattr(method, "mean_token", None)
+        known = invariant is not None and invariant(np.zeros((1, 1)), np.zeros((1, 1))) is not None
+        return "" if known else "this method keeps no invariant"
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
         """‖token − mean of the shares‖."""

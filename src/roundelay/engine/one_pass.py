@@ -8,7 +8,8 @@ import numpy as np
 
 from roundelay.algorithms.one_pass import is_quadratic
 from roundelay.engine.assemble import python_module, recipe
-from roundelay.engine.checks import check_tolerance, marks_of
+from roundelay.engine.checks import check_reader, check_tolerance, marks_of
+from roundelay.engine.choose import check_engine
 from roundelay.engine.options import Options
 from roundelay.engine.results import outcome_in_words
 from roundelay.engine.run import Journey, Record, Run
@@ -68,6 +69,8 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         if noise > 0.0:
             gram, right, carried = (_disturbed(part, noise, generator) for part in (gram, right, carried))
     if hops == full:  # what was sent last has arrived
+        if full == lap:  # one agent alone
+            carried = np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
         x[int(tour.order[-1])] = carried
         rows[-1] = (*rows[-1][:3], x.copy(), carried.copy())
     return Run(
@@ -106,6 +109,8 @@ def check_one_pass(algorithm: Any, problem: Problem, options: Options) -> None:
         raise ValueError(
             "The one pass keeps no transcript and has nothing to stop or to watch: leave these options out."
         )
+    check_engine(options.engine)
+    check_reader(options.reader, problem.agents)
     check_tolerance(options.tolerance)
 
 

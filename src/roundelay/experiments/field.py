@@ -16,13 +16,15 @@ from roundelay.comparison.budget import ground
 from roundelay.experiments.field_methods import ENTRIES, Entry, Kind
 
 LEVEL = 1e-6
-EVALUATIONS = 12
+# How many evaluations each method is tuned with, how many iterations a gossip method may make, how many units a token
+# method may spend, and how many seeds a method is tuned on and a cell is the median of, in each dimension.
+EVALUATIONS = {2: 12, 20: 12, 100: 6}
 DENSITY, SAMPLES = 0.3, 30
-TUNING_SEEDS = (1000,)
-# How many units a gossip method, and a token method, may spend in each dimension.
-GOSSIP_UNITS = {2: 3e6, 20: 1e7, 100: 3e7}
+GOSSIP_ITERATIONS = {2: 1_000, 20: 4_000, 100: 20_000}
 TOKEN_UNITS = {2: 1e6, 20: 2e6, 100: 3e6}
-SEEDS = {2: 10, 20: 5, 100: 3}
+TUNING_SEEDS = {2: 3, 20: 3, 100: 1}
+FIRST_TUNING_SEED = 1000
+SEEDS = {2: 10, 20: 5, 100: 2}
 # A method that is biased ends at its floor long before the budget.
 BIASED_SHARE = 0.2
 # Beyond this dimension a logistic problem is not solved exactly in every step of every agent.
@@ -90,7 +92,7 @@ def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
     if entry.exact and algorithm.tunable and not _refused(panel, algorithm):
         search = rl.tune(
             algorithm, panel.problem, panel.network,
-            seeds=TUNING_SEEDS, level=LEVEL, evaluations=evaluations, units=budget, progress=False,
+            seeds=range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + TUNING_SEEDS[panel.dim]), level=LEVEL, evaluations=evaluations, units=budget, progress=False,
         )  # fmt: skip
         row = _row(panel, search.algorithm, seeds, budget)
         reached = row.costs["units"][0]
@@ -106,8 +108,9 @@ def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
 
 
 def _budget(panel: Panel, entry: Entry, algorithm: Any) -> float:
-    gossip = hasattr(algorithm.parts(), "mixing")
-    units = (GOSSIP_UNITS if gossip else TOKEN_UNITS).get(panel.dim, 1e6)
+    units = TOKEN_UNITS[panel.dim]
+    if hasattr(algorithm.parts(), "mixing"):
+        units = GOSSIP_ITERATIONS[panel.dim] * 2.0 * len(panel.network(0).edges)
     return units if entry.exact else BIASED_SHARE * units
 
 
@@ -136,7 +139,7 @@ def run_field(
     panels: Sequence[Panel] = PANELS,
     entries: Sequence[Entry] = ENTRIES,
     seeds: int | None = None,
-    evaluations: int = EVALUATIONS,
+    evaluations: int | None = None,
     processes: int = 2,
     report: Told | None = None,
 ) -> list[Cell]:
@@ -153,7 +156,10 @@ def run_field(
     pool = ProcessPoolExecutor(processes, get_context("spawn"))
     try:
         futures = {
-            pool.submit(measure, panel, entry.name, seeds or SEEDS.get(panel.dim, 3), evaluations): (panel, entry)
+            pool.submit(measure, panel, entry.name, seeds or SEEDS[panel.dim], evaluations or EVALUATIONS[panel.dim]): (
+                panel,
+                entry,
+            )
             for panel, entry in missing
         }
         for future in as_completed(futures):

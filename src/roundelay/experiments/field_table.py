@@ -39,8 +39,8 @@ def _heading(cells: Sequence[Cell]) -> str:
         f"rows an agent, random networks of density {DENSITY}. The median of {' or '.join(map(str, seeds))} seeds, each with its own data "
         "and network (fewer in higher dimension).\n\n"
         "A cell reads *given / tuned*. Given are the paper's parameters where it prints them (methods with a star), else their "
-        f"authors' or what follows from L. Tuned are the same methods after {EVALUATIONS} evaluations of `rl.tune` each, on the data of "
-        f"seed {', '.join(map(str, TUNING_SEEDS))}, which is not among those of the table. Methods in italics are biased: they end at the floor that "
+        f"authors' or what follows from L. Tuned are the same methods after {EVALUATIONS[2]} evaluations of `rl.tune` each ({EVALUATIONS[100]} for p = 100), on the data of "
+        f"{TUNING_SEEDS[2]} seeds that are not among those of the table ({TUNING_SEEDS[100]} for p = 100). Methods in italics are biased: they end at the floor that "
         "is given, and are not tuned, since no parameter takes the floor below the level in reasonable time. `—` means "
         "that the budget was spent or that it diverged; field.csv has the words, and all parameters. Made by `make field`."
     )

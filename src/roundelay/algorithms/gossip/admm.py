@@ -23,7 +23,7 @@ def local_step(first_order: bool, inertia: float, cola: bool = False) -> LocalSt
 
 
 def any_penalty(c: float, exact: bool) -> Conditions:
-    """Exact D-ADMM converges for every penalty."""
+    """D-ADMM converges for every penalty, where it is solved exactly and its messages arrive as they are."""
     if not exact:
         return Conditions()
     return Conditions([Condition("D-ADMM (Shi et al. 2014)", "c > 0", f"c = {c:.4g}", True)])
@@ -56,8 +56,8 @@ class DADMM:
         return gossip_admm(self.c, local_step(self.first_order, self.inertia), channel_of(self.channel))
 
     def conditions(self, problem: Problem) -> Conditions:
-        """Any penalty will do."""
-        return any_penalty(self.c, not self.first_order)
+        """Any penalty will do, if the messages arrive as they are."""
+        return any_penalty(self.c, not self.first_order and self.channel == Plain())
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class COCA:
 
     def conditions(self, problem: Problem) -> Conditions:
         """Any penalty will do, with a threshold that vanishes."""
-        conditions = any_penalty(self.c, not self.first_order)
+        conditions = any_penalty(self.c, not self.first_order and self.compressor == Plain())
         vanishes = self.alpha == 0.0 or self.rho < 1.0
         return Conditions([*conditions, Condition("COCA (Liu et al. 2019)", "ρ < 1", f"ρ = {self.rho:.4g}", vanishes)])
 
@@ -153,5 +153,5 @@ class QuantisedADMM:
         return gossip_admm(self.c, local_step(self.first_order, self.inertia), channel)
 
     def conditions(self, problem: Problem) -> Conditions:
-        """Any penalty will do, up to the floor."""
-        return any_penalty(self.c, not self.first_order)
+        """It does not converge, but to a floor."""
+        return Conditions()

@@ -130,4 +130,4 @@ class ColouredDADMM:
 
     def conditions(self, problem: Problem) -> Conditions:
         """Any penalty will do."""
-        return any_penalty(self.rho, exact=True)
+        return any_penalty(self.rho, exact=self.channel == Plain())

@@ -88,17 +88,27 @@ class Penalties:
 
     penalties: float | Sequence[float]
 
-    def on_links(self, network: Network) -> NDArray[np.float64]:
-        """The penalty of each link, checked."""
-        given = np.asarray(self.penalties, np.float64)
-        links = len(network.edges)
+    def __post_init__(self) -> None:
+        self._checked()
+
+    def _checked(self) -> NDArray[np.float64]:
+        try:
+            given = np.asarray(self.penalties, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"The penalties are {self.penalties!r}: give a number, or one for each link.") from None
         if given.ndim == 0:
             finite_number("The penalty", float(given), above=0.0)
+        elif given.ndim > 1 or not (np.isfinite(given) & (given >= 0.0)).all():
+            raise ValueError("Some penalties are negative or not finite: use positive numbers, or 0 to delete a link.")
+        return given
+
+    def on_links(self, network: Network) -> NDArray[np.float64]:
+        """The penalty of each link."""
+        given, links = self._checked(), len(network.edges)
+        if given.ndim == 0:
             return np.full(links, float(given))
         if given.shape != (links,):
             raise ValueError(f"There are {given.size} penalties but the network has {links} links: give one for each.")
-        if not (np.isfinite(given) & (given >= 0.0)).all():
-            raise ValueError("Some penalties are negative or not finite: use positive numbers, or 0 to delete a link.")
         return given
 
     def numbers(self, network: Network) -> MixingNumbers:

@@ -134,7 +134,8 @@ class PenaltyPerturbedADMM:
 
         f_i⁺ = argmin O_i(f) + 2λ_i'f + η(t)Σ_j‖½(f_i + f_j) + ε_i − f‖²    λ_i⁺ = λ_i + (η/2)Σ_j(f_i⁺ − f_j⁺)
 
-    `eta` is η, and η(t) = η·growthᵗ in iteration t = 0, 1, …, which never falls. ε_i has a uniform direction and
+    `eta` is η, and η(t) = η·growthᵗ in iteration t = 0, 1, …, which never falls; where it has become stiff, nothing pulls
+    x back to the optimum any more, so that a long run drifts off: a growth of 1 keeps it. ε_i has a uniform direction and
     ‖ε_i‖ from Gamma(p, `scale`), drawn anew in each iteration.
     """
 
