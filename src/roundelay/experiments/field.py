@@ -18,13 +18,13 @@ from roundelay.experiments.field_methods import ENTRIES, Entry, Kind
 LEVEL = 1e-6
 # How many evaluations each method is tuned with, how many iterations a gossip method may make, how many units a token
 # method may spend, and how many seeds a method is tuned on and a cell is the median of, in each dimension.
-EVALUATIONS = {2: 12, 20: 12, 100: 6}
+EVALUATIONS = {2: 12, 20: 8, 100: 4}
 DENSITY, SAMPLES = 0.3, 30
-GOSSIP_ITERATIONS = {2: 1_000, 20: 4_000, 100: 20_000}
+GOSSIP_ITERATIONS = {2: 1_000, 20: 4_000, 100: 15_000}
 TOKEN_UNITS = {2: 1e6, 20: 2e6, 100: 3e6}
-TUNING_SEEDS = {2: 3, 20: 3, 100: 1}
+TUNING_SEEDS = {2: 3, 20: 2, 100: 1}
 FIRST_TUNING_SEED = 1000
-SEEDS = {2: 10, 20: 5, 100: 2}
+SEEDS = {2: 10, 20: 3, 100: 1}
 # A method that is biased ends at its floor long before the budget.
 BIASED_SHARE = 0.2
 # Beyond this dimension a logistic problem is not solved exactly in every step of every agent.

@@ -5,17 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 
 from roundelay.comparison.numbers import brief
-from roundelay.experiments.field import DENSITY, EVALUATIONS, LEVEL, SAMPLES, TUNING_SEEDS, Cell
+from roundelay.experiments.field import (
+    DENSITY,
+    EVALUATIONS,
+    GOSSIP_ITERATIONS,
+    LEVEL,
+    SAMPLES,
+    SEEDS,
+    TOKEN_UNITS,
+    TUNING_SEEDS,
+    Cell,
+)
 
 
 def field_as_markdown(cells: Sequence[Cell]) -> str:
     """One table for each kind of problem, and what can be read off it."""
     kinds = list(dict.fromkeys(cell.panel.split(",")[0] for cell in cells))
-    blocks = [_heading(cells)]
+    blocks = [_heading()]
     for kind in kinds:
         own = [cell for cell in cells if cell.panel.startswith(f"{kind},")]
         blocks += [f"## {kind.capitalize()}", _table(own), _readings(own)]
@@ -31,19 +41,27 @@ def field_as_csv(cells: Sequence[Cell]) -> str:
     return text.getvalue()
 
 
-def _heading(cells: Sequence[Cell]) -> str:
-    seeds = sorted({cell.seeds for cell in cells if cell.seeds})
+def _heading() -> str:
     return (
         "# The field\n\n"
         f"Units until the common error (1/N)Σ‖x_i − x*‖/‖x*‖ stays at or below {brief(LEVEL, 1)}: the paper's synthetic data, b = {SAMPLES} "
-        f"rows an agent, random networks of density {DENSITY}. The median of {' or '.join(map(str, seeds))} seeds, each with its own data "
-        "and network (fewer in higher dimension).\n\n"
+        f"rows an agent, random networks of density {DENSITY}; the median of {_by_dim(SEEDS)} seeds, each with its own data and network, "
+        f"for p = {_by_dim(dict(zip(SEEDS, SEEDS, strict=True)))}.\n\n"
         "A cell reads *given / tuned*. Given are the paper's parameters where it prints them (methods with a star), else their "
-        f"authors' or what follows from L. Tuned are the same methods after {EVALUATIONS[2]} evaluations of `rl.tune` each ({EVALUATIONS[100]} for p = 100), on the data of "
-        f"{TUNING_SEEDS[2]} seeds that are not among those of the table ({TUNING_SEEDS[100]} for p = 100). Methods in italics are biased: they end at the floor that "
-        "is given, and are not tuned, since no parameter takes the floor below the level in reasonable time. `—` means "
-        "that the budget was spent or that it diverged; field.csv has the words, and all parameters. Made by `make field`."
+        "authors' or what follows from L. Tuned are the same methods after "
+        f"{_by_dim(EVALUATIONS)} evaluations of `rl.tune`, the same for all methods of a column, on {_by_dim(TUNING_SEEDS)} other seeds; where the tuned "
+        "one needs more, the seeds differ. Methods in italics are biased: they end at the floor that is given, and are not tuned, since no "
+        "parameter takes the floor below the level in reasonable time. An error in place of units is what was left after "
+        f"{_by_dim(GOSSIP_ITERATIONS)} iterations, or {_by_dim(TOKEN_UNITS)} hops of a token (a fifth of that for biased methods). A dash means that "
+        "the method can't be run on the problem, or was left out as too slow; field.csv has the words, and all parameters. Made by "
+        "`make field`."
     )
+
+
+def _by_dim(numbers: Mapping[int, float]) -> str:
+    """One number for each dimension."""
+    words = [f"{number:,.0f}" for number in numbers.values()]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _table(cells: Sequence[Cell]) -> str:
@@ -69,8 +87,9 @@ def _cell(cell: Cell) -> str:
 def _short(units: float, words: str) -> str:
     if math.isfinite(units):
         return f"{units:,.0f}"
-    if "floor" in words:
-        return words[words.index("floor") :].rstrip(").")
+    for what in ("floor", "error"):  # as in "never (floor 2e-3)" and "not in 1,000 (error 2e-3)"
+        if f"({what} " in words:
+            return words[words.index(f"({what} ") + 1 :].rstrip(").")
     if "diverged" in words:
         return "diverged"
     return "—"
