@@ -117,11 +117,6 @@ def coloured_clocks(network: rl.Network, iterations: int, **times: Any) -> Clock
     return clocks
 
 
-EARLY = pytest.mark.xfail(
-    reason="gossip_loop.travel: who does not listen in an exchange never waits for it, though it uses the message later"
-)
-
-
 @EVERY_TIME
 def test_two_colours_wait_for_each_other(times: str) -> None:
     given = {**TIMES[times]}
@@ -131,7 +126,7 @@ def test_two_colours_wait_for_each_other(times: str) -> None:
     assert_times(run, coloured_clocks(rl.path(5), 12, **given))
 
 
-@pytest.mark.parametrize("loss", [pytest.param(0.0, marks=EARLY), 1e-9], ids=["certain", "almost certain"])
+@pytest.mark.parametrize("loss", [0.0, 1e-9], ids=["certain", "almost certain"])
 @pytest.mark.parametrize("times", ["latency", "compute", "both"])
 def test_three_colours_wait_for_each_other(times: str, loss: float) -> None:
     conditions = rl.NetworkConditions(loss=rl.BernoulliLoss(loss), **TIMES[times])
@@ -233,9 +228,6 @@ def test_the_quickest_way_may_have_more_links() -> None:
     assert direct.record.seconds[-1] == 100.0
 
 
-@pytest.mark.xfail(
-    reason="conditions._latency_of_arcs: linked pairs go the quickest way as soon as any pair is not linked"
-)
 def test_who_is_linked_is_heard_over_the_link() -> None:
     """A slow link in a triangle counts the same whether or not somebody else hangs on to the triangle."""
     triangle = simulate(

@@ -185,3 +185,17 @@ def test_without_memory_bursts_are_bernoullis() -> None:
     """turns_bad + turns_good = 1: the state is drawn anew each time."""
     attempts = attempts_of(rl.GilbertElliott(0.3, 0.7), rl.path(2), 40_000)
     assert within(attempts.mean(), 1.0 / 0.7, np.sqrt(0.3) / 0.7 / np.sqrt(40_000))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        rl.BernoulliLoss(0.3),
+        rl.GilbertElliott(0.025, 0.1),
+    ],
+    ids=["Bernoulli", "bursts"],
+)
+def test_what_a_hop_is_expected_to_cost_is_what_it_costs(loss: Any) -> None:
+    """On a large ring: P(bad)·m_bad + P(good)·m_good, m_s = 1 + loss_s·E m of the next state. Here 1 + 0.2/0.1 = 3."""
+    attempts = attempts_of(loss, rl.ring(50), 40_000)
+    assert within(attempts.mean(), rl.NetworkConditions(loss=loss).attempts, batch_error(attempts))

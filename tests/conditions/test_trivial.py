@@ -71,7 +71,6 @@ def test_nothing_changes_in_the_one_pass(idle: str) -> None:
     assert (calm.record.seconds == 0.0).all()
 
 
-@pytest.mark.xfail(reason="families.py: any conditions count as a lap that is not fixed, not only noise")
 @pytest.mark.parametrize(
     "conditions", [rl.NetworkConditions(), rl.NetworkConditions(latency=1.0)], ids=["none", "time"]
 )
@@ -111,9 +110,6 @@ class Latecomers:
         return Gossip(functions, lambda network: Numbers(), needs=(), exchange_count=lambda network: 2)
 
 
-@pytest.mark.xfail(
-    reason="crossing.open_exchange overwrites the inbox also of those who do not listen in this exchange"
-)
 def test_an_inbox_stays_until_its_owner_listens_again() -> None:
     bare, idle = (film(Latecomers(), PROBLEM, NETWORK, given, iterations=5).x for given in (None, IDLE["nothing"]))
     np.testing.assert_array_equal(idle, bare)
@@ -144,9 +140,6 @@ class Counters:
         return Gossip(functions, lambda network: Numbers(), needs=(), exchange_count=lambda network: 2)
 
 
-@pytest.mark.xfail(
-    reason="gossip_loop.travel: where messages get lost, `receive` is called also for those who do not listen"
-)
 def test_loss_calls_nobody_to_update_who_does_not_listen() -> None:
     lossy = rl.NetworkConditions(loss=rl.BernoulliLoss(0.3))
     for conditions in (None, rl.NetworkConditions(), lossy):

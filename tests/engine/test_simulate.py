@@ -83,7 +83,7 @@ def test_monitors_agree_with_the_reference(problem: rl.LeastSquares, network: rl
 
 
 def test_monitors_that_mean_nothing_are_refused(problem: rl.LeastSquares, network: rl.Network) -> None:
-    with pytest.raises(ValueError, match=r"AugmentedLagrangian can't watch WPG: .* ADMM family only\."):
+    with pytest.raises(ValueError, match=r"AugmentedLagrangian can't watch WPG: .* incremental ADMM has\."):
         rl.simulate(rl.WPG(), problem, network, 10, monitors=[rl.AugmentedLagrangian()])
     with pytest.raises(ValueError, match="keeps no invariant"):
         rl.simulate(rl.IncrementalGradient(), problem, network, 10, monitors=[rl.Invariant()])

@@ -120,7 +120,6 @@ def cases() -> list[Case]:
         Case("LEAD", rl.LEAD(), SQUARES, NETWORK, True),
         Case("LEAD plain", rl.LEAD(channel=rl.Plain()), SQUARES, LINE),
         Case("LEAD, p = 5, other numbers", rl.LEAD(gamma=0.7, alpha=0.3, channel=rl.Quantised(3)), FIVE, LINE),
-        Case("LEAD, differences of increments", rl.LEAD(channel=rl.Channel(rl.Quantised(2), None, True)), SQUARES, NETWORK),
         Case("LEAD logistic", rl.LEAD(), LOGISTIC, NETWORK),
         Case("CHOCO by TopK", rl.CHOCO(gamma=0.3, channel=rl.TopK(2)), FIVE, NETWORK, True),
         Case("CHOCO by Quantised", rl.CHOCO(), SQUARES, NETWORK, True),

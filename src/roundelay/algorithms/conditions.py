@@ -82,9 +82,23 @@ def gradient_step(alpha: float, problem: Problem) -> Conditions:
     return step_below("Gradient steps on smooth functions", alpha, "2/L", 2.0, problem)
 
 
-def step_below(source: str, step: float | None, formula: str, factor: float, problem: Problem) -> Conditions:
+def step_below(
+    source: str, step: float | None, formula: str, factor: float, problem: Problem, symbol: str = "α"
+) -> Conditions:
     """A step size below factor/L."""
     bound = factor / problem.L
     holds = None if step is None or math.isnan(bound) else step < bound
-    known = "L of the problem is not known" if holds is None else f"α = {step:.4g}, {formula} = {bound:.4g}"
-    return Conditions([Condition(source, f"α < {formula}", known, holds)])
+    known = "L of the problem is not known" if holds is None else f"{symbol} = {step:.4g}, {formula} = {bound:.4g}"
+    return Conditions([Condition(source, f"{symbol} < {formula}", known, holds)])
+
+
+def step_for_network(source: str, step: float | None, problem: Problem) -> Conditions:
+    """A step size below (1 + λ_min(W))/L, which depends on the network: above 2/L it is too long for all of them."""
+    bound = 2.0 / problem.L
+    too_long = step is not None and not math.isnan(bound) and step >= bound
+    known = (
+        "L of the problem is not known"
+        if math.isnan(bound)
+        else f"α = {step:.4g}, at most 2/L = {bound:.4g}, less where λ_min(W) < 1"
+    )
+    return Conditions([Condition(source, "α < (1 + λ_min(W))/L", known, False if too_long else None)])

@@ -53,7 +53,10 @@ def transmit(
 
 @dataclass(frozen=True)
 class Censoring:
-    """Say nothing in iteration k = 1, 2, … unless the message has moved by α·ρᵏ since the last one sent."""
+    """Say nothing in iteration k = 1, 2, … unless the message has moved by α·ρᵏ since the last one sent.
+
+    A message that is an increment, as those of LEAD, is compared with 0.
+    """
 
     alpha: float = 1.0
     rho: float = 0.85
@@ -80,6 +83,8 @@ class Channel:
         check_compressor(self.compressor)
         if self.censoring is not None and not isinstance(self.censoring, Censoring):
             raise ValueError(f"The censoring is {self.censoring!r}: use Censoring(alpha, rho), or None for none.")
+        if not isinstance(self.differences, bool):
+            raise ValueError(f"differences is {self.differences!r}: use True or False.")
 
     def part(self, dim: int) -> Part:
         """The kernel function `transmit` with all that it calls, and its numbers."""

@@ -62,8 +62,10 @@ def compare(
     """
     from roundelay.cli.settings import algorithm_from
     from roundelay.comparison import compare as compare_methods
+    from roundelay.comparison.naming import named
 
     chosen = [algorithm_from(text) for text in algorithms]
+    named(chosen)  # refuses the same one twice before the work begins
     if figure is not None:
         from roundelay.plots import check_figure_path
 

@@ -52,6 +52,8 @@ def conditions_of(
     loss: float | None, noise: float | None, latency: float | None, compute: float | None, resend: bool = False
 ) -> NetworkConditions | None:
     """The network's conditions; None where no option was given."""
+    if resend and not loss:
+        raise ValueError("--resend has nothing to send again: give --loss too, or leave it out.")
     if loss is None and noise is None and latency is None and compute is None:
         return None
     from roundelay.networks.conditions import BernoulliLoss, NetworkConditions

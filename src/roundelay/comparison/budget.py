@@ -12,7 +12,7 @@ import numpy as np
 from roundelay.comparison.costs import spent
 from roundelay.comparison.marks import geometric_marks
 from roundelay.engine import Ensemble
-from roundelay.engine.checks import check_seed, the_network, the_problem
+from roundelay.engine.checks import check_conditions, check_seed, the_network, the_problem
 from roundelay.engine.choose import EngineChoice
 from roundelay.engine.lengths import steps_for
 from roundelay.engine.progress import Report
@@ -63,7 +63,7 @@ class Ground:
         """The length for this budget: the longest that any seed needs, where each has a network of its own."""
         several = callable(self.network) or callable(self.problem)
         lengths = [
-            steps_for(algorithm, self.problem_of(seed), self.network_of(seed), units)
+            steps_for(algorithm, self.problem_of(seed), self.network_of(seed), units, self.conditions)
             for seed in (self.seeds if several else self.seeds[:1])
         ]
         return {noun: max(length[noun] for length in lengths) for noun in lengths[0]}
@@ -99,6 +99,7 @@ def ground(
         raise ValueError("seeds is empty: give at least one seed.")
     if len(set(keys)) < len(keys):
         raise ValueError("A seed is given twice, and would count twice: give each once.")
+    check_conditions(conditions)
     made = Ground(
         cache(problem) if callable(problem) and not hasattr(problem, "kernel") else problem,
         cache(network) if callable(network) and not isinstance(network, Network) else network,

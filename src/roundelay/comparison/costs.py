@@ -16,6 +16,9 @@ from roundelay.plots.labels import Cost
 
 Shortfall = Literal["floor", "diverged", "budget"]
 
+# An error so many times that of the start, and of the solution's size, does not come back.
+FARTHER = 100.0
+
 # An error that falls by less than a fifth in the second half of a run has come to rest.
 AT_REST = 0.8
 
@@ -54,11 +57,16 @@ def why_not(ensemble: Ensemble, column: str, axis: Cost = "units") -> tuple[Shor
     floors = np.array([floor_of(curve, run.record.step) for curve, run in zip(curves, ensemble, strict=True)])
     if np.isfinite(floors).sum() > len(floors) / 2:
         return "floor", f"never (floor {brief(float(np.nanmedian(floors)))})"
-    if sum(run.stop == "diverged" for run in ensemble) > len(ensemble) / 2:
+    if sum(blew_up(run, curve) for run, curve in zip(ensemble, curves, strict=True)) > len(ensemble) / 2:
         return "diverged", "never (diverged)"
     longest = max(spent(run, axis) for run in ensemble)
     last = float(np.median([curve[-1] for curve in curves]))
     return "budget", f"not in {amount(longest, axis)} (error {brief(last)})"
+
+
+def blew_up(run: Run, curve: Vector) -> bool:
+    """Whether a run left all bounds, or was on its way there."""
+    return run.stop == "diverged" or not curve[-1] <= FARTHER * max(curve[0], 1.0)
 
 
 def spent(run: Run, axis: Cost = "units") -> float:

@@ -63,7 +63,7 @@ def _told_apart(algorithms: Sequence[Any]) -> dict[str, Any]:
     names = [name_of(algorithm) for algorithm in algorithms]
     alike = {name: [other for other in algorithms if name_of(other) == name] for name in set(names)}
     full = [
-        name if len(alike[name]) == 1 else f"{name} ({_differences(algorithm, alike[name])})"
+        name if not (what := _differences(algorithm, alike[name])) else f"{name} ({what})"
         for name, algorithm in zip(names, algorithms, strict=True)
     ]
     for name, times in Counter(full).items():

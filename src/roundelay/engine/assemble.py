@@ -149,9 +149,13 @@ def _clash(name: str, function: Callable[..., Any]) -> ValueError:
     )
 
 
-@cache
 def python_module(recipe: Recipe, dim: int) -> types.ModuleType:
-    """The module as plain Python."""
+    """The module as plain Python; made anew where it refers to objects that may be others the next time."""
+    return _python_module.__wrapped__(recipe, dim) if recipe.others else _python_module(recipe, dim)
+
+
+@cache
+def _python_module(recipe: Recipe, dim: int) -> types.ModuleType:
     text = f"from __future__ import annotations\nimport math\nimport numpy as np\n\n{recipe.body}\n"
     name = f"roundelay_python_{_digest(text)}"
     module = types.ModuleType(name)

@@ -16,6 +16,7 @@ from roundelay.kernels import Matrix
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
 from roundelay.networks import Network
+from roundelay.networks.conditions import NetworkConditions
 from roundelay.problems import Problem
 
 # History rows where the user does not choose.
@@ -84,6 +85,14 @@ def the_method(algorithm: Any, problem: Problem, network: Network) -> tuple[Any,
     return algorithm, method
 
 
+def check_conditions(conditions: Any) -> None:
+    """The network's conditions are one object, or none."""
+    if conditions is not None and not isinstance(conditions, NetworkConditions):
+        raise ValueError(
+            f"conditions is {conditions!r}: use roundelay.NetworkConditions, for instance NetworkConditions(loss=BernoulliLoss(0.1))."
+        )
+
+
 def steps_of(options: Options, noun: Literal["hops", "iterations"], name: str) -> int:
     """How many steps were asked for, in the word that the family uses."""
     other = options.iterations if noun == "hops" else options.hops
@@ -115,8 +124,23 @@ def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
             f"The agents' own stopping rule counts the agents that a token visits, and {name} has no token: "
             "leave `content` out and stop at `iterations` or at a `tolerance`."
         )
+    if method.channel.differences and method.sends_increments:
+        raise ValueError(
+            f"{name} sends differences already, so that a channel of differences would change nothing: leave differences out."
+        )
     conditions = options.conditions
-    if conditions is not None and conditions.loses and not conditions.resend and method.channel.differences:
+    lossy = conditions is not None and conditions.loses and not conditions.resend
+    if lossy and method.speeches > 1:
+        raise ValueError(
+            f"{name} sends two kinds of message in turn, and the last of one can't stand in for a lost one of the other: "
+            "use resend=True in the network's conditions, or a method with one exchange."
+        )
+    if lossy and method.vectors > 1 and method.channel.censoring is not None:
+        raise ValueError(
+            f"{name} sends {method.vectors} vectors in a message, of which censoring may leave one out, and who loses the message "
+            "can't tell which: use resend=True in the network's conditions, or no censoring."
+        )
+    if lossy and method.channel.differences:
         raise ValueError(
             "A channel of differences needs every message, or sender and receiver would no longer hold the same: "
             "use resend=True in the network's conditions, or a channel without differences."
@@ -165,7 +189,9 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
     if np.ndim(record) == 0:
         marks = np.arange(0, hops + 1, whole_number("record", record, least=1), dtype=np.int64)
     else:
-        marks = np.unique(np.asarray(record, np.int64))
+        marks = np.unique(
+            np.array([whole_number("A recorded step", step) for step in cast(Sequence[int], record)], np.int64)
+        )
         if len(marks) and (marks[0] < 0 or marks[-1] > hops):
             raise ValueError(
                 f"record asks for the steps {marks[0]} to {marks[-1]}, but the run has the steps 0 to {hops}."

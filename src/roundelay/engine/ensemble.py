@@ -45,7 +45,7 @@ class Ensemble:
         """
         import pandas as pd
 
-        cost = np.unique(np.concatenate([run.history[over].to_numpy() for run in self.runs]))
+        cost = np.unique(np.concatenate([run.column(over) for run in self.runs]))
         curves = np.array([_curve(run, column, over, cost) for run in self.runs])
         quantiles = np.quantile(curves, [low, 0.5, high], axis=0)
         return pd.DataFrame({over: cost, "low": quantiles[0], "median": quantiles[1], "high": quantiles[2]})
@@ -57,9 +57,8 @@ class Ensemble:
 
 def _curve(run: Run, column: str, over: str, cost: Vector) -> Vector:
     """A history column on a common axis: the last value that was recorded at or before each point."""
-    own = run.history[over].to_numpy()
-    rows = np.clip(np.searchsorted(own, cost, side="right") - 1, 0, None)
-    return run.history[column].to_numpy(np.float64)[rows]
+    rows = np.clip(np.searchsorted(run.column(over), cost, side="right") - 1, 0, None)
+    return run.column(column)[rows]
 
 
 def run_seeds(

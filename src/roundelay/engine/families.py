@@ -45,6 +45,9 @@ from roundelay.networks import Network
 from roundelay.networks.walks import Cycle
 from roundelay.problems import Problem, composite_optimum
 
+# Hops with numbers from here on belong to the laps of frozen tokens.
+LAST_LAPS = 2**40
+
 
 def run_algorithm(
     algorithm: Any,
@@ -109,8 +112,8 @@ def _run_token(
             return state.with_room(until) if options.transcript else state
 
         def confirm(state: State) -> bool:
-            state.clock[loop.UNITS] += last_lap
             frozen.append(state.step)
+            state.clock[loop.UNITS] += _cost_of_last_lap(state, prepared, network, seed, len(frozen))
             confirmed = all_confirm(state, prepared)
             if not confirmed:
                 state.rule.tally[:] = state.rule.tally[0] + 1, 0
@@ -126,7 +129,7 @@ def _run_token(
     # So far the messages that are still under way were counted at a unit a vector.
     state.clock[loop.UNITS] += vectors_of(method) * sum(move.cost - 1 for move in following)
     token, scale = state.mean_token, float(method.token_scale(problem.agents))
-    on_tour = isinstance(method.walk, Cycle)
+    on_tour, undisturbed = isinstance(method.walk, Cycle), conditions is None or conditions.noise == 0.0
     return Run(
         algorithm=algorithm,
         seed=seed,
@@ -147,13 +150,25 @@ def _run_token(
             network.tour().words if on_tour else "",
             received_by_reader(state, following),
             options.reader,
-            on_tour and conditions is None and method.mean_token(state.agents.x, state.agents.y) is not None,
+            on_tour and undisturbed and method.mean_token(state.agents.x, state.agents.y) is not None,
             scale,
         ),
         transcript=transcript_of(state, frozen, following, network) if options.transcript else None,
         conditions=conditions,
         problem=problem,
         regulariser=method.regulariser,
+    )
+
+
+def _cost_of_last_lap(state: State, prepared: Prepared, network: Network, seed: int, lap: int) -> int:
+    """The frozen token goes once round the tour: what that costs in units, and its time."""
+    order = network.tour().order
+    cross, conditions = prepared.functions().cross, prepared.numbers[3]
+    steps = zip(order.tolist(), np.roll(order, -1).tolist(), strict=True)
+    first = LAST_LAPS + lap * len(order)  # draws of its own
+    return sum(
+        int(cross(conditions, state.links, seed, first + place, 0, sender, receiver))
+        for place, (sender, receiver) in enumerate(steps)
     )
 
 

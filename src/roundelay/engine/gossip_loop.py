@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from roundelay.algorithms.gossip.gossip_method import listens, receive, send, speaks, talks
 from roundelay.engine.loop import DIVERGED, RUNNING, TOLERANCE_MET, Gauge, sum_distances, sum_spread
 from roundelay.kernels import (
@@ -37,7 +39,7 @@ LOOKS = 64
 class Mail(NamedTuple):
     """What each agent has sent, what it had sent before, what it has heard, and what its last message weighed.
 
-    `before` is kept only where messages can be lost.
+    `sent` tells who spoke in this exchange, `spoken` who ever did. `before` is kept only where messages can be lost.
     """
 
     posted: Cube
@@ -45,6 +47,7 @@ class Mail(NamedTuple):
     inbox: Cube
     draft: Matrix
     sent: Flags
+    spoken: Flags
     numbers: Integers
     bits: Integers
 
@@ -86,7 +89,7 @@ def open_exchange(
 
 
 @slot
-def collect(mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
+def collect(links: Any, mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
     """Slot of the conditions: out = Σ_j w_ij·(message of j) as it arrives."""
     raise NotImplementedError
 
@@ -106,12 +109,6 @@ def take_turn(conditions: Any, links: Any, seed: int, i: int, k: int, works: boo
 @slot
 def arrive(conditions: Any, links: Any, mixing: Any, i: int) -> None:
     """Slot of the conditions: agent i has heard all."""
-    raise NotImplementedError
-
-
-@slot
-def hears_all(conditions: Any) -> bool:
-    """Slot of the conditions: whether all agents must listen in every exchange."""
     raise NotImplementedError
 
 
@@ -146,7 +143,7 @@ def all_arrives(
     return 0, 0
 
 
-def collect_all(mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
+def collect_all(links: Any, mixing: Any, mail: Mail, i: int, v: int, out: Vector) -> None:
     """Every message arrives as it was sent."""
     for d in each(DIM):
         out[d] = mixing.own[i] * mail.posted[i, v, d]
@@ -165,11 +162,6 @@ def no_arrival_to_time(conditions: Any, links: Any, mixing: Any, i: int) -> None
     """Nothing takes time."""
 
 
-def nothing_is_lost(conditions: Any) -> bool:
-    """What was not listened to is still there."""
-    return False
-
-
 def no_time(links: Any) -> float:
     """Nothing takes time."""
     return 0.0
@@ -184,7 +176,6 @@ DEFAULTS = (
     ("begin_exchange", no_exchange_to_time),
     ("take_turn", no_turn_to_time),
     ("arrive", no_arrival_to_time),
-    ("hears_all", nothing_is_lost),
     ("seconds_now", no_time),
 )
 
@@ -272,6 +263,7 @@ def travel(
                     numbers += hearers * weight
                     bits += hearers * fraction
                     mail.sent[i] = sent
+                    mail.spoken[i] |= np.uint8(sent)
                     silent -= sent
                     mail.numbers[i] = weight
                     mail.bits[i] = fraction
@@ -281,13 +273,14 @@ def travel(
                 numbers += more
                 bits += rest
 
-            # Each agent that listens sums up what it hears, and updates.
+            # Each agent that listens sums up what it hears, and updates. All wait for what was sent to them.
             for i in range(agents):
-                if listens(method, i, exchange) or hears_all(conditions):
+                if talking:
+                    arrive(conditions, links, mixing, i)
+                if listens(method, i, exchange):
                     if talking:
                         for v in range(VECTORS):
-                            collect(mixing, mail, i, v, mail.inbox[i, v])
-                        arrive(conditions, links, mixing, i)
+                            collect(links, mixing, mail, i, v, mail.inbox[i, v])
                     receive(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], talking)
         k += 1
         if rule.error >= 0.0 or k % LOOKS == 0:

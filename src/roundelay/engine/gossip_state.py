@@ -110,6 +110,7 @@ def new_gossip_state(
             np.zeros((agents, vectors, dim)),
             np.zeros((vectors, dim)),
             np.zeros(agents, np.uint8),
+            np.zeros(agents, np.uint8),
             np.zeros(agents, np.int64),
             np.zeros(agents, np.int64),
         ),

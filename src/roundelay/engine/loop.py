@@ -379,11 +379,12 @@ def travel(
         else:
             following = advance(walk, seed, hop, place, agents.visits)
             cost = move_cost(walk, place, following)
-            sender = agent_at(walk, place)
-            units += VECTORS * cost * cross(conditions, links, seed, hop, m, sender, agent_at(walk, following))
-            add_noise(conditions, seed, hop, sender, 0, token)
-            for v in range(1, VECTORS):
-                add_noise(conditions, seed, hop, sender, v, agents.share[number + v - 1])
+            sender, receiver = agent_at(walk, place), agent_at(walk, following)
+            units += VECTORS * cost * cross(conditions, links, seed, hop, m, sender, receiver)
+            if sender != receiver:
+                add_noise(conditions, seed, hop, sender, 0, token)
+                for v in range(1, VECTORS):
+                    add_noise(conditions, seed, hop, sender, v, agents.share[number + v - 1])
             if TOKENS > 1:
                 for d in each(DIM):
                     trail.tokens[m, d] = token[d]

@@ -65,9 +65,12 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         attempts = 1
         if links is not None:
             attempts = functions.cross(crossing, links, seed, hop, 0, agent, int(tour.order[(hop + 1) % lap]))
-        numbers += attempts * (dim * (dim + 3) // 2 if hop < lap else dim)
+        numbers += (lap > 1) * attempts * (dim * (dim + 3) // 2 if hop < lap else dim)
         if noise > 0.0:
-            gram, right, carried = (_disturbed(part, noise, generator) for part in (gram, right, carried))
+            if hop < lap:
+                gram, right = _disturbed(gram, noise, generator), _disturbed(right, noise, generator)
+            else:
+                carried = _disturbed(carried, noise, generator)
     if hops == full:  # what was sent last has arrived
         if full == lap:  # one agent alone
             carried = np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
@@ -88,7 +91,7 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         optimum=optimum,
         record=_record(rows, optimum, dim),
         journey=Journey(
-            carried[None], np.bincount(tour.order[tour.works.astype(bool)], minlength=agents), tour.words,
+            carried[None], np.bincount(tour.order[:hops][tour.works[:hops].astype(bool)], minlength=agents), tour.words,
             np.zeros((0, dim)), options.reader, False, 1.0,
         ),
         conditions=conditions,

@@ -41,12 +41,13 @@ def record_of(state: State, watched: list[tuple[float, ...]], monitors: Sequence
     """The rows of the history."""
     log, rows = state.log, state.rows
     units = log.units[:rows].copy()
-    units[-1] = state.clock[loop.UNITS]  # with the lap of a frozen token, where there was one
+    seconds = log.seconds[:rows].copy()
+    units[-1], seconds[-1] = state.clock[loop.UNITS], state.seconds  # with the lap of a frozen token, if there was one
     return Record(
         _steps(state),
         units,
         units * bytes_a_message(log.tokens.shape[1]),
-        log.seconds[:rows].copy(),
+        seconds,
         log.accuracy[:rows].copy(),
         log.error[:rows].copy(),
         log.consensus[:rows].copy(),

@@ -171,16 +171,24 @@ class Run:
         }
         return pd.DataFrame(columns | record.monitors)
 
+    def column(self, name: str) -> Vector:
+        """A column of the history as an array of floats."""
+        if name not in self.history.columns:
+            hint = (
+                "give the network's conditions to simulate"
+                if name == "seconds"
+                else f"it has {', '.join(self.history.columns)}"
+            )
+            raise ValueError(f"The history has no column {name!r}: {hint}.")
+        return self.history[name].to_numpy(np.float64)
+
     def units_to(self, error: float, column: str = "error") -> float:
         """How many units it took until the error stayed at or below this value; infinite where it never did."""
         return self.cost_to(error, "units", column)
 
     def cost_to(self, error: float, axis: str = "units", column: str = "error") -> float:
         """What it took, in units, bytes or seconds, until the error stayed at or below this value; infinite if never."""
-        if axis not in self.history.columns:
-            hint = ": give the network's conditions to simulate" if axis == "seconds" else ""
-            raise ValueError(f"The history has no column {axis!r}{hint}.")
-        values, cost = self.history[column].to_numpy(), self.history[axis].to_numpy(np.float64)
+        values, cost = self.column(column), self.column(axis)
         above = np.flatnonzero(~(values <= error))
         last = int(above[-1]) if len(above) else -1
         if last == len(values) - 1:

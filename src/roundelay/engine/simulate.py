@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from roundelay.engine.checks import check_seed, name_of, the_network, the_problem
+from roundelay.engine.checks import check_conditions, check_seed, name_of, the_network, the_problem
 from roundelay.engine.choose import EngineChoice
 from roundelay.engine.ensemble import Ensemble, run_seeds
 from roundelay.engine.families import run_algorithm
@@ -97,6 +97,7 @@ def simulate(
     """
     if not isinstance(monitors, Sequence):
         raise ValueError(f"monitors is {monitors!r}: give a list, for instance [roundelay.KKTResiduals()].")
+    check_conditions(conditions)
     options = Options(
         hops, iterations, conditions, engine, record, transcript, tuple(monitors), tolerance, content,
         whole_number("reader", reader),

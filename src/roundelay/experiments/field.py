@@ -98,7 +98,7 @@ def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
         reached = row.costs["units"][0]
         tuned, words, parameters, tuning = reached.cost, reached.words, row.parameters, search.words
     elif entry.exact:
-        tuning = "nothing to tune"
+        tuning = "nothing to tune" if not algorithm.tunable else "it can't be run on this problem"
     reached = given.costs["units"][0]
     first = given.words if reached.why_not == "refused" else reached.words
     return Cell(

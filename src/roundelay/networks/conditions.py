@@ -14,7 +14,6 @@ from roundelay.kernels.checks import finite_number
 from roundelay.networks.crossing import (
     ConditionNumbers,
     LinkStates,
-    all_listen,
     arrive,
     collect_through,
     cross_link,
@@ -45,7 +44,7 @@ class BernoulliLoss:
 
 @dataclass(frozen=True)
 class GilbertElliott:
-    """Loss in bursts: each link is good or bad, and turns from one to the other with each message.
+    """Loss in bursts: each link is good or bad, and turns with every exchange, or every transmission of a token.
 
     `turns_bad` is the chance that a good link turns bad, `turns_good` the other way round; `loss_good` and `loss_bad`
     are the chances that a message is lost in either state. Links start as they are in the long run.
@@ -77,10 +76,11 @@ class NetworkConditions:
     """What happens to messages on the links, and how long everything takes.
 
     `loss` is `BernoulliLoss` or `GilbertElliott`. A token that is lost is sent again, and paid for again, until it
-    arrives. In a gossip method the receiver goes on with the last message that it has of this sender; with
-    `resend=True` messages are sent again as tokens are.
-    `noise` is the standard deviation of a Gaussian that every link adds to every coordinate; each use of a message
-    meets it anew. For sums of messages the noise is drawn for the sum, which is the same in law.
+    arrives. In a gossip method the receiver goes on with the last message that it has of this sender, or with nothing
+    where messages are added up (LEAD, CHOCO, error feedback, PQASGD); with `resend=True` messages are sent again as
+    tokens are.
+    `noise` is the standard deviation of a Gaussian that every link adds to every coordinate, drawn anew in each exchange,
+    also for a message that is used again. For sums of messages it is drawn for the sum, which is the same in law.
     `latency` is the seconds that a message takes, one number or one for each link in the order of `network.edges`.
     A lost message is noticed after a round trip, and then sent again.
     `compute` is the seconds that an update takes, one number or one for each agent.
@@ -108,9 +108,17 @@ class NetworkConditions:
         if not 0.0 <= finite_number("straggler_chance", self.straggler_chance) <= 1.0:
             raise ValueError(f"straggler_chance is {self.straggler_chance}: a chance is a number from 0 to 1.")
         for name in ("latency", "compute"):
-            seconds = np.asarray(getattr(self, name), np.float64)
-            if seconds.ndim > 1 or not (np.isfinite(seconds) & (seconds >= 0.0)).all():
-                raise ValueError(f"{name} must be seconds, one number or a list of numbers, none of them negative.")
+            given = getattr(self, name)
+            try:
+                seconds = np.asarray(given, np.float64)
+                if seconds.ndim > 1 or not (np.isfinite(seconds) & (seconds >= 0.0)).all():
+                    raise ValueError
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{name} is {given!r}: use seconds, one number or a list of numbers, none of them negative."
+                ) from None
+            if seconds.ndim == 1:  # as a tuple, which can be compared and saved
+                object.__setattr__(self, name, tuple(seconds.tolist()))
 
     @property
     def loses(self) -> bool:
@@ -118,9 +126,24 @@ class NetworkConditions:
         return max(self.loss.chances()[:2]) > 0.0
 
     @property
+    def attempts(self) -> float:
+        """How often a message is sent on average until it has arrived, over a link that was left alone for long.
+
+        From a good and from a bad link that is m_g = 1 + loss_g((1 − a)m_g + a·m_b) and m_b = 1 + loss_b(b·m_g + (1 − b)m_b)
+        with the chances a and b of turning.
+        """
+        good, bad, turns_bad, turns_good = self.loss.chances()
+        share = turns_bad / (turns_bad + turns_good) if turns_bad > 0.0 else 0.0
+        matrix = np.array(
+            [[1.0 - good * (1.0 - turns_bad), -good * turns_bad], [-bad * turns_good, 1.0 - bad * (1.0 - turns_good)]]
+        )
+        from_good, from_bad = np.linalg.solve(matrix, np.ones(2)) if self.loses else np.ones(2)
+        return float((1.0 - share) * from_good + share * from_bad)
+
+    @property
     def takes_time(self) -> bool:
         """Whether anything takes time."""
-        return bool(np.max(self.latency) > 0.0 or np.max(self.compute) > 0.0)
+        return bool(np.any(np.asarray(self.latency) > 0.0) or np.any(np.asarray(self.compute) > 0.0))
 
     def part(self, network: Network, starts: Integers, neighbours: Integers) -> Part:
         """The kernel functions of both families, for arcs that agent i hears at `neighbours[starts[i]:starts[i + 1]]`."""
@@ -146,7 +169,6 @@ class NetworkConditions:
                 ("take_turn", take_turn),
                 ("begin_exchange", ring_the_bell),
                 ("arrive", arrive),
-                ("hears_all", all_listen),
                 ("seconds_now", now),
             ),
             numbers,
@@ -184,6 +206,7 @@ class NetworkConditions:
             flags(),
             flags(),
             np.zeros((heard if self.loses and not self.resend else 0, vectors, dim)),
+            np.zeros((agents if gossip else 0, vectors, dim)),
             np.zeros(heard + 1, np.int64),
             words,
             words.view(np.uint8),
@@ -202,7 +225,7 @@ class NetworkConditions:
             raise ValueError(
                 f"{name} has {len(given)} numbers but there are {count} {what}: give one, or one for each."
             )
-        return np.ascontiguousarray(np.broadcast_to(given, (count,)))
+        return np.array(np.broadcast_to(given, (count,)))
 
     def _latency_of_arcs(self, network: Network, starts: Integers, neighbours: Integers) -> NDArray[np.float64]:
         """The latency of each arc; where its ends are not linked, that of the quickest way between them."""
@@ -219,4 +242,4 @@ class NetworkConditions:
         lengths = np.maximum(seconds, 1e-300)[network.neighbour_links]
         graph = sparse.csr_array((lengths, network.neighbours, network.neighbour_starts), (network.agents,) * 2)
         quickest: Any = csgraph.shortest_path(graph, directed=False)
-        return np.asarray(quickest[receivers, neighbours], np.float64)
+        return np.where(rows >= 0, direct, np.asarray(quickest[receivers, neighbours], np.float64))

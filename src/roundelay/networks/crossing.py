@@ -63,7 +63,7 @@ class LinkStates(NamedTuple):
     """Which arcs are bad and when that was last looked at, what befell the last messages, and all clocks.
 
     `lost` tells the arcs whose message of this exchange was lost, `behind` those whose receiver lacks what the sender
-    last sent, and `held` what it has instead. `noise` and `noise_row` are the same memory, as are `words` and `lanes`;
+    last sent, and `held` what it has instead. The sums of an exchange begin at `start`. `noise` and `noise_row` are the same memory, as are `words` and `lanes`;
     these and the rest are scratch.
     """
 
@@ -76,6 +76,7 @@ class LinkStates(NamedTuple):
     turned_good: Flags
     behind: Flags
     held: Cube
+    start: Cube
     order: Integers
     words: Any
     lanes: Flags
@@ -175,7 +176,7 @@ def disturb_token(conditions: ConditionNumbers, seed: int, hop: int, sender: int
     """The link adds Gaussian noise; `lane` tells the vectors of one token apart."""
     if NOISY:
         noise = vector(DIM)
-        normals(seed, sender, 2 * hop + lane, NOISE, noise)
+        normals(seed, sender, VECTORS * hop + lane, NOISE, noise)
         for d in each(DIM):
             token[d] += conditions.noise * noise[d]
 
@@ -218,7 +219,7 @@ def send_again(conditions: ConditionNumbers, links: LinkStates, seed: int, numbe
 
 
 def make_up(links: LinkStates, mixing: Any, mail: Any, v: int, count: int) -> None:
-    """Add to the inboxes what stands in for the messages that lack, less what `gather` will add for them.
+    """Add to the sums what stands in for the messages that lack, less what `gather` will add for them.
 
     In place of a lost message stands the last one that did arrive, or 0 if messages are increments.
     """
@@ -228,19 +229,27 @@ def make_up(links: LinkStates, mixing: Any, mail: Any, v: int, count: int) -> No
         if INCREMENTS:
             links.squares[i] -= weight * weight
             for d in each(DIM):
-                mail.inbox[i, v, d] -= weight * mail.posted[j, v, d]
+                links.start[i, v, d] -= weight * mail.posted[j, v, d]
         else:
             if links.behind[a] == 0:
                 for d in each(DIM):
                     links.held[a, v, d] = mail.before[j, v, d]
             for d in each(DIM):
-                mail.inbox[i, v, d] += weight * (links.held[a, v, d] - mail.posted[j, v, d])
+                links.start[i, v, d] += weight * (links.held[a, v, d] - mail.posted[j, v, d])
+
+
+def leave_silent_out(links: LinkStates, mixing: Any, mail: Any) -> None:
+    """There is no noise where there is no message: none was ever sent, or what is not sent is an increment of 0."""
+    for a in range(mixing.neighbours.shape[0]):
+        j = mixing.neighbours[a]
+        if mail.sent[j] == 0 and (INCREMENTS or mail.spoken[j] == 0):
+            links.squares[mixing.receivers[a]] -= mixing.weights[a] * mixing.weights[a]
 
 
 def open_exchange(
     conditions: ConditionNumbers, links: LinkStates, mixing: Any, mail: Any, seed: int, number: int, silent: int
 ) -> tuple[int, int]:
-    """All have spoken: draw what befalls their messages, and start the inboxes with it.
+    """All have spoken: draw what befalls their messages, and begin the sums with it.
 
     `silent` is how many did not speak. Returns how many numbers and bits had to be sent again.
     """
@@ -250,7 +259,7 @@ def open_exchange(
         if silent > 0:
             for a in each(links.lost.shape[0]):  # who did not speak leaves its hearers as they were
                 spoke = mail.sent[mixing.neighbours[a]]
-                links.lost[a] = spoke * links.lost[a] + (1 - spoke) * links.behind[a]
+                links.lost[a] = spoke * links.lost[a] + (0 if INCREMENTS else (1 - spoke) * links.behind[a])
         lacking = flagged(links.lost, links.order)
     if TIMED:
         if conditions.latency_jitter > 0.0:
@@ -273,23 +282,27 @@ def open_exchange(
         for i in range(agents):
             links.squares[i] = mixing.squares[i]
             for d in each(DIM):
-                mail.inbox[i, v, d] = mixing.own[i] * mail.posted[i, v, d]
+                links.start[i, v, d] = mixing.own[i] * mail.posted[i, v, d]
         if LOSES and not RESENDS:
             make_up(links, mixing, mail, v, lacking)
+        if NOISY and silent > 0:
+            leave_silent_out(links, mixing, mail)
         if NOISY:
             normals(seed, v, number, NOISE, links.noise_row)
             for i in range(agents):
                 spread = conditions.noise * math.sqrt(max(links.squares[i], 0.0))
                 for d in each(DIM):
-                    mail.inbox[i, v, d] += spread * links.noise[i, d]
+                    links.start[i, v, d] += spread * links.noise[i, d]
     if LOSES and not RESENDS:
         for a in each(links.lost.shape[0]):
             links.behind[a] = links.lost[a]
     return numbers, bits
 
 
-def collect_through(mixing: Any, mail: Any, i: int, v: int, out: Vector) -> None:
-    """Out += Σ_j w_ij·(message of j), onto what `open_exchange` has put there."""
+def collect_through(links: LinkStates, mixing: Any, mail: Any, i: int, v: int, out: Vector) -> None:
+    """Out = Σ_j w_ij·(message of j) as it arrives: onto what `open_exchange` has begun."""
+    for d in each(DIM):
+        out[d] = links.start[i, v, d]
     gather(mixing.weights, mixing.neighbours, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
 
 
@@ -312,8 +325,3 @@ def arrive(conditions: ConditionNumbers, links: LinkStates, mixing: Any, i: int)
     if TIMED:
         begin, end = mixing.starts[i], mixing.starts[i + 1]
         links.clocks[i] = max(links.clocks[i], latest(links.finished, links.delays, mixing.neighbours, begin, end))
-
-
-def all_listen(conditions: ConditionNumbers) -> bool:
-    """Where messages get lost, whoever does not listen to one can't have it later."""
-    return bool(LOSES)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from roundelay.algorithms.conditions import Condition, Conditions
 from roundelay.algorithms.gossip.admm_update import Linearised, LocalStep, SolvedExactly, gossip_admm
 from roundelay.algorithms.gossip.gossip_method import Gossip
@@ -116,6 +118,8 @@ class WeightedADMM:
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
+        if np.ndim(self.penalties) == 1:  # as a tuple, which can be compared and saved
+            object.__setattr__(self, "penalties", tuple(np.asarray(self.penalties, np.float64).tolist()))
 
     def parts(self) -> Gossip:
         """A penalty for each link."""

@@ -116,7 +116,7 @@ class LEAD:
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough without compression."""
         return step_below(
-            "LEAD (Liu et al. 2021), without compression", self.resolved(problem).eta, "2/L", 2.0, problem
+            "LEAD (Liu et al. 2021), without compression", self.resolved(problem).eta, "2/L", 2.0, problem, "η"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from roundelay.algorithms.conditions import Conditions, step_below
+from roundelay.algorithms.conditions import Conditions, step_below, step_for_network
 from roundelay.algorithms.gossip.gossip_method import Gossip, Single, gradient_step
 from roundelay.algorithms.slots import gradient
 from roundelay.algorithms.stepping import check_step, known_step, with_step
@@ -101,7 +101,8 @@ class DGD:
 
         x⁺ = Wx − α_k∇F(x)    α_k = α/(k + 1)^decay
 
-    `alpha` is α; left out, it is 0.5/L of the problem. With a constant step it ends at a floor that is
+    `alpha` is α, below (1 + λ_min(W))/L; left out, it is 0.5/L of the problem, too long where W has an eigenvalue near −1,
+    as on dense bipartite networks. With a constant step it ends at a floor that is
     proportional to α; `decay` above 0.5 and up to 1 makes it converge, slowly. `adapt_then_combine` mixes after
     the step, x⁺ = W(x − α∇F(x)). W holds the Metropolis weights. `channel` is what messages pass through.
     """
@@ -129,10 +130,8 @@ class DGD:
         return Gossip((("send", first), ("receive", second)), lambda network: numbers, channel=channel_of(self.channel))
 
     def conditions(self, problem: Problem) -> Conditions:
-        """Whether the step is short enough for W of any network."""
-        return step_below(
-            "DGD (Yuan, Ling, Yin 2016), W of any network", self.resolved(problem).alpha, "1/L", 1.0, problem
-        )
+        """Whether the step is short enough, as far as that can be said without the network."""
+        return step_for_network("DGD (Yuan, Ling, Yin 2016)", self.resolved(problem).alpha, problem)
 
 
 class EXTRAStates(NamedTuple):
@@ -180,7 +179,8 @@ class EXTRA:
 
         x¹ = Wx⁰ − α∇F(x⁰)    x^{k+2} = (I + W)x^{k+1} − W̃x^k − α(∇F(x^{k+1}) − ∇F(x^k))    W̃ = (I + W)/2
 
-    `alpha` is α; left out, it is 0.7/L of the problem. W holds the Metropolis weights.
+    `alpha` is α, below (1 + λ_min(W))/L; left out, it is 0.7/L of the problem, too long where W has an eigenvalue near −1, as
+    on dense bipartite networks. W holds the Metropolis weights.
     """
 
     name: ClassVar[str] = "EXTRA"
@@ -203,10 +203,8 @@ class EXTRA:
         return Gossip(functions, lambda network: numbers, EXTRAStates, channel=channel_of(self.channel))
 
     def conditions(self, problem: Problem) -> Conditions:
-        """Whether the step is short enough for W of any network."""
-        return step_below(
-            "EXTRA (Shi et al. 2015), W positive semidefinite", self.resolved(problem).alpha, "1/L", 1.0, problem
-        )
+        """Whether the step is short enough, as far as that can be said without the network."""
+        return step_for_network("EXTRA (Shi et al. 2015)", self.resolved(problem).alpha, problem)
 
 
 class NIDSStates(NamedTuple):
