@@ -184,7 +184,7 @@ def many_agents() -> None:
     print("D-ADMM, p=2, ten rounds, degree 10")
     for agents in (2_500, 5_000, 10_000):
         problem, network = rl.paper_least_squares(agents=agents, samples=5), ring_of_neighbours(agents, 5)
-        rl.simulate(rl.DADMM(), problem, network, iterations=1, progress=False)
+        rl.simulate(rl.DADMM(), problem, network, iterations=1, conditions=CONDITIONS, progress=False)
         tracemalloc.start()
         began = time.perf_counter()
         rl.simulate(rl.DADMM(), problem, network, iterations=10, conditions=CONDITIONS, progress=False)
