@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.algorithms.gossip.gossip_method import listens, receive, send, speaks, talks
-from roundelay.engine.loop import DIVERGED, RUNNING, TOLERANCE_MET, Gauge, sum_distances, sum_spread
+from roundelay.engine.loop import (
+    DIVERGED,
+    RUNNING,
+    TOLERANCE_MET,
+    Gauge,
+    no_time,
+    seconds_now,
+    sum_distances,
+    sum_spread,
+)
 from roundelay.kernels import (
     DIM,
     EXCHANGES,
@@ -112,12 +121,6 @@ def arrive(conditions: Any, links: Any, mixing: Any, i: int) -> None:
     raise NotImplementedError
 
 
-@slot
-def seconds_now(links: Any) -> float:
-    """Slot of the conditions: the simulated time."""
-    raise NotImplementedError
-
-
 # What fills the slots where a method or the conditions leave them open.
 
 
@@ -160,11 +163,6 @@ def no_turn_to_time(conditions: Any, links: Any, seed: int, i: int, k: int, work
 
 def no_arrival_to_time(conditions: Any, links: Any, mixing: Any, i: int) -> None:
     """Nothing takes time."""
-
-
-def no_time(links: Any) -> float:
-    """Nothing takes time."""
-    return 0.0
 
 
 DEFAULTS = (

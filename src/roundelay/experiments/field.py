@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import roundelay as rl
-from roundelay.comparison.budget import ground
 from roundelay.experiments.field_methods import ENTRIES, Entry, Kind
 
 LEVEL = 1e-6
@@ -89,7 +88,7 @@ def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
     budget = _budget(panel, entry, algorithm)
     given = _row(panel, algorithm, seeds, budget)
     tuned, words, parameters, tuning = None, given.words, "", "not tuned: its floor is above the level"
-    if entry.exact and algorithm.tunable and not _refused(panel, algorithm):
+    if entry.exact and algorithm.tunable and given.costs["units"][0].why_not != "refused":
         search = rl.tune(
             algorithm, panel.problem, panel.network,
             seeds=range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + TUNING_SEEDS[panel.dim]), level=LEVEL, evaluations=evaluations, units=budget, progress=False,
@@ -121,13 +120,19 @@ def _row(panel: Panel, algorithm: Any, seeds: int, units: float) -> Any:
     return compared.rows[0]
 
 
-def _refused(panel: Panel, algorithm: Any) -> bool:
-    """Whether the method can't be run on this problem at all."""
-    try:
-        ground(panel.problem, panel.network, (0,), None, "auto").run(algorithm, 1.0, None)
-    except ValueError:
-        return True
-    return False
+@dataclass(frozen=True)
+class Job:
+    """One cell to measure, and with what effort: another effort is another cell."""
+
+    panel: Panel
+    method: str
+    seeds: int
+    evaluations: int
+
+    def file(self, folder: Path) -> Path:
+        """Where the cell is kept."""
+        name = f"{self.panel.title} {self.method} {self.seeds} seeds {self.evaluations} evaluations"
+        return folder / ("".join(letter if letter.isalnum() else "-" for letter in name) + ".json")
 
 
 # (what, done, total)
@@ -148,33 +153,26 @@ def run_field(
     So an interrupted run goes on where it was.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = [(panel, entry) for panel in panels for entry in entries]
-    missing = [job for job in jobs if not _file(folder, *job).exists()]
+    jobs = [
+        Job(panel, entry.name, seeds or SEEDS[panel.dim], evaluations or EVALUATIONS[panel.dim])
+        for panel in panels
+        for entry in entries
+    ]
+    missing = [job for job in jobs if not job.file(folder).exists()]
     done = len(jobs) - len(missing)
     if report is not None:
         report("cells", done, len(jobs))
     pool = ProcessPoolExecutor(processes, get_context("spawn"))
     try:
-        futures = {
-            pool.submit(measure, panel, entry.name, seeds or SEEDS[panel.dim], evaluations or EVALUATIONS[panel.dim]): (
-                panel,
-                entry,
-            )
-            for panel, entry in missing
-        }
+        futures = {pool.submit(measure, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
         for future in as_completed(futures):
-            _write(_file(folder, *futures[future]), future.result())
+            _write(futures[future].file(folder), future.result())
             done += 1
             if report is not None:
                 report("cells", done, len(jobs))
     finally:
         pool.shutdown(cancel_futures=True)
-    return [_read(_file(folder, panel, entry)) for panel, entry in jobs]
-
-
-def _file(folder: Path, panel: Panel, entry: Entry) -> Path:
-    name = f"{panel.title} {entry.name}"
-    return folder / ("".join(letter if letter.isalnum() else "-" for letter in name) + ".json")
+    return [_read(job.file(folder)) for job in jobs]
 
 
 def _write(path: Path, cell: Cell) -> None:

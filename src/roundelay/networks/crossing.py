@@ -63,8 +63,8 @@ class LinkStates(NamedTuple):
     """Which arcs are bad and when that was last looked at, what befell the last messages, and all clocks.
 
     `lost` tells the arcs whose message of this exchange was lost, `behind` those whose receiver lacks what the sender
-    last sent, and `held` what it has instead. The sums of an exchange begin at `start`. `noise` and `noise_row` are the same memory, as are `words` and `lanes`;
-    these and the rest are scratch.
+    last sent, and `held` what it has instead. The sums of an exchange begin at `start`. `noise` and `noise_row` are the
+    same memory, as are `words` and `lanes`; these and the rest are scratch.
     """
 
     bad: Flags
