@@ -6,7 +6,7 @@ from roundelay.engine.readout import Readout
 from roundelay.engine.run import Run
 from roundelay.engine.simulate import simulate
 from roundelay.engine.storage import load_run
-from roundelay.engine.transcript import Transcript
+from roundelay.transcripts import Transcript
 
 __all__ = [
     "AugmentedLagrangian",

@@ -16,9 +16,9 @@ from roundelay.engine.monitors import Monitor
 from roundelay.engine.run import Record, StopKind
 from roundelay.engine.state import State
 from roundelay.engine.token import bytes_a_message
-from roundelay.engine.transcript import Transcript, joined
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.networks import Network
+from roundelay.transcripts import Transcript, joined
 
 
 def outcome_in_words(

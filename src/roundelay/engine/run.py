@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.engine.readout import Readout, read_out
-from roundelay.engine.transcript import Transcript
 from roundelay.kernels import Matrix, Vector
+from roundelay.transcripts import Transcript
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.engine.run import Journey, Record, Run
-from roundelay.engine.transcript import Transcript
+from roundelay.transcripts import Transcript
 
 FORMAT = 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,9 @@ from roundelay.kernels import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from roundelay.transcripts.observers import Observer
+    from roundelay.transcripts.seen import Seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +51,28 @@ class Transcript:
         never_relays = not self.relayed[sent].any()
         return self.tokens[received[np.where(arriving, never_relays, worked)]]
 
+    def seen_by(self, observer: Observer) -> Seen:
+        """Only what this observer sees of it."""
+        from roundelay.transcripts.seen import seen_by
+
+        return seen_by(self, observer)
+
+    def part(self, rows: NDArray[np.bool_]) -> Transcript:
+        """The messages that are marked."""
+        return Transcript(self.hop[rows], self.sender[rows], self.receiver[rows], self.relayed[rows], self.tokens[rows])
+
     def frame(self) -> pd.DataFrame:
         """The transcript as a DataFrame: hop, sender, receiver, and the token's coordinates z0, z1, …"""
         import pandas as pd
 
         columns = {"hop": self.hop, "sender": self.sender, "receiver": self.receiver, "relayed": self.relayed}
         return pd.DataFrame(columns | {f"z{d}": self.tokens[:, d] for d in range(self.tokens.shape[1])})
+
+    def save(self, path: str | Path) -> Path:
+        """Save it to one file, which `load_transcript` reads again: .npz, or .csv for other programs."""
+        from roundelay.transcripts.storage import save_transcript
+
+        return save_transcript(self, path)
 
 
 def joined(pieces: Sequence[Transcript]) -> Transcript:

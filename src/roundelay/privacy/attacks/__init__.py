@@ -1,0 +1,43 @@
+"""Attacks: pure functions of what an observer saw and of what is public, never of a run or of its data.
+
+| attack | what it needs | what it recovers |
+|---|---|---|
+| `recursion` | a start at zero, y⁺ = y + ρ(z − x⁺) | every x and y, exactly |
+| `backward_recursion` | y⁺ = y + ρ(z − x⁺) | every x and y, the error doubling with each visit back |
+| `least_squares` | every link | the paper's own: all agents' x and y at once |
+| `telescope` | x⁰ = y⁰/ρ | x − y/ρ, exactly; ∇f_i(x*) in the end |
+| `forward_filter` | x⁰ = y⁰/ρ | x and y, the error halving with each visit |
+| `parametric_step_size` | exact steps, quadratic f_i | H, g, every x and y under a scalar γ |
+| `parametric_first_order` | first-order steps, f_i of a known family | θ, such as H and g or single records; every x and y |
+| `parametric_primal` | quadratic f_i | H, g, every x and y under primal noise |
+| `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
+"""
+
+from roundelay.privacy.attacks.backward_recursion import backward_recursion
+from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics
+from roundelay.privacy.attacks.forward_filter import forward_filter
+from roundelay.privacy.attacks.least_squares import SystemEstimate, least_squares
+from roundelay.privacy.attacks.parametric_first_order import parametric_first_order
+from roundelay.privacy.attacks.parametric_primal import parametric_primal
+from roundelay.privacy.attacks.parametric_step_size import parametric_step_size
+from roundelay.privacy.attacks.recursion import recursion
+from roundelay.privacy.attacks.result import Recovered
+from roundelay.privacy.attacks.telescope import telescope
+from roundelay.privacy.attacks.vector_gamma import vector_gamma
+
+__all__ = [
+    "Family",
+    "LogisticRecords",
+    "Quadratics",
+    "Recovered",
+    "SystemEstimate",
+    "backward_recursion",
+    "forward_filter",
+    "least_squares",
+    "parametric_first_order",
+    "parametric_primal",
+    "parametric_step_size",
+    "recursion",
+    "telescope",
+    "vector_gamma",
+]

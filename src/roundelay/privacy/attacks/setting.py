@@ -1,0 +1,135 @@
+"""The public setting in the form that the attacks compute with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from roundelay.algorithms.perturbations import Inertia, PrimalNoise, StepSizeNoise, Unperturbed
+from roundelay.algorithms.starts import UniformStart, ZeroStart
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.xsteps import Exact, FirstOrder
+from roundelay.kernels import Matrix, Vector
+from roundelay.privacy.public import Public
+from roundelay.transcripts import Visits
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One agent's visits in the paper's symbols.
+
+    `z` (R, p) what the received tokens stand for (their prox, where they carry a regulariser), `d` (R, p) the increments,
+    `s` (R + 1, p) with s_r = x_r − y_r/ρ before visit r: s_0 = 0 under every start of the paper, so that s is public.
+    """
+
+    rho: float
+    z: Matrix
+    d: Matrix
+    s: Matrix
+
+    @property
+    def rounding(self) -> float:
+        """How exactly d and s can be known: the tokens' last digit, times N, which is in d already."""
+        return float(np.finfo(np.float64).eps * self.scale)
+
+    @property
+    def scale(self) -> float:
+        """The largest number in sight."""
+        return float(max(np.abs(self.s).max(initial=0.0), np.abs(self.z).max(initial=0.0)))
+
+
+def admm(public: Public) -> TokenADMM:
+    """The method as the family's one update under four choices; anything else is refused."""
+    parts = getattr(public.algorithm, "parts", None)
+    method = parts() if callable(parts) else None
+    if not isinstance(method, TokenADMM):
+        name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
+        raise ValueError(
+            f"{name} is not of the incremental ADMM family, to which these attacks apply: "
+            "use them on I-ADMM, Algorithm 2, PI-ADMM1, PI-ADMM2, W-ADMM or PW-ADMM."
+        )
+    return method
+
+
+def evidence(visits: Visits, public: Public) -> Evidence:
+    """z, d and s of an agent; refused where the observer has not seen all its visits."""
+    method = admm(public)
+    if visits.dim != public.dim:
+        raise ValueError(
+            f"The tokens have {visits.dim} numbers, but the public dimension is {public.dim}: "
+            "they belong to different runs."
+        )
+    if not visits.complete:
+        raise ValueError(
+            f"The observer has not seen everything that agent {visits.agent} received and sent: "
+            "use an eavesdropper, its neighbours, or its colluders."
+        )
+    if not len(visits):
+        raise ValueError(f"No visit of agent {visits.agent} was seen from its beginning to its end: observe more hops.")
+    d = visits.increments(public.agents, method.tokens)
+    scale = method.token_scale(public.agents)
+    z = np.array([method.regulariser.prox(token, scale) for token in visits.received])
+    return Evidence(method.rho, z, d, np.vstack([np.zeros(d.shape[1]), np.cumsum(d, axis=0)]))
+
+
+def starts_at_zero(method: TokenADMM) -> bool:
+    """Whether x_i⁰ = y_i⁰ = 0 is public."""
+    start = method.start
+    return isinstance(start, ZeroStart) or (isinstance(start, UniformStart) and start.low == start.high == 0.0)
+
+
+def starts_balanced(method: TokenADMM) -> bool:
+    """Whether x_i⁰ − y_i⁰/ρ = 0 is public, as under every start of the paper."""
+    start = method.start
+    return isinstance(start, ZeroStart) or (isinstance(start, UniformStart) and not start.printed_sign)
+
+
+def plain_steps(method: TokenADMM) -> bool:
+    """Whether y⁺ = y + ρ(z − x⁺) holds exactly, with ρ itself."""
+    perturbation = method.perturbation
+    fixed = isinstance(perturbation, StepSizeNoise) and perturbation.spread == 0.0 and perturbation.gamma == 1.0
+    return fixed or isinstance(perturbation, (Unperturbed, PrimalNoise, Inertia))
+
+
+def first_order(method: TokenADMM) -> bool:
+    """Whether x is solved by the first-order step; a step that is neither is refused."""
+    if isinstance(method.xstep, FirstOrder):
+        return True
+    if isinstance(method.xstep, Exact):
+        return False
+    raise ValueError(
+        f"The x-step {type(method.xstep).__name__} is neither exact nor first order: this attack has no equations for it."
+    )
+
+
+def middle_gamma(method: TokenADMM) -> tuple[float, float]:
+    """The middle of γ's distribution and the half of its range."""
+    perturbation = method.perturbation
+    if isinstance(perturbation, StepSizeNoise):
+        return perturbation.gamma, perturbation.gamma * perturbation.spread
+    return 1.0, 0.0
+
+
+def expected_start(method: TokenADMM, dim: int) -> Vector:
+    """The mean of x_i⁰, which is public."""
+    start = method.start
+    middle = 0.5 * (start.low + start.high) if isinstance(start, UniformStart) else 0.0
+    return np.full(dim, middle)
+
+
+def start_width(method: TokenADMM) -> float:
+    """How far a coordinate of x_i⁰ can be from its mean."""
+    start = method.start
+    if isinstance(start, UniformStart):
+        return 0.5 * (start.high - start.low)
+    return 0.0 if isinstance(start, ZeroStart) else np.inf
+
+
+def one_update_each(visits: Visits) -> None:
+    """Refuse visits in which the agent kept the token for several updates: nobody saw it in between."""
+    if (visits.updates > 1).any():
+        raise ValueError(
+            f"Agent {visits.agent} kept the token in {int((visits.updates > 1).sum())} of its visits and worked on it "
+            "unseen: this attack needs one update a visit, as on a cycle."
+        )

@@ -1,0 +1,23 @@
+"""What crossed the links: the transcript, who may see how much of it, and how it is stored.
+
+This is all that an attack may ever be given. It knows nothing of the agents' states, nor of what runs a method.
+"""
+
+from roundelay.transcripts.observers import Colluders, Eavesdropper, Link, Neighbours, Observer
+from roundelay.transcripts.seen import Seen, Visits
+from roundelay.transcripts.storage import load_transcript, save_transcript
+from roundelay.transcripts.transcript import Transcript, joined
+
+__all__ = [
+    "Colluders",
+    "Eavesdropper",
+    "Link",
+    "Neighbours",
+    "Observer",
+    "Seen",
+    "Transcript",
+    "Visits",
+    "joined",
+    "load_transcript",
+    "save_transcript",
+]

@@ -1,0 +1,158 @@
+"""A transcript in one file: .npz, exact and compact, or .csv, which any program can write."""
+
+from __future__ import annotations
+
+import csv
+import os
+import threading
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.kernels import Matrix
+from roundelay.transcripts.transcript import Transcript
+
+FORMAT = 1
+COLUMNS = ("hop", "sender", "receiver", "relayed")
+TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+
+
+def save_transcript(transcript: Transcript, path: str | Path) -> Path:
+    """Write it to `path`, as text where the name ends in .csv; a crash leaves no half a file."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f"{target.name}.{os.getpid()}-{threading.get_ident()}.part")
+    write = _write_csv if target.suffix.lower() == ".csv" else _write_npz
+    try:
+        with open(beside, "xb") as file:
+            write(transcript, file)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def load_transcript(path: str | Path) -> Transcript:
+    """Read a transcript that `save_transcript` or another program wrote: .npz, or .csv with a header.
+
+    A .csv has the columns hop, sender, receiver, optionally relayed (0 or 1), and the token's coordinates z0, z1, …
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ValueError(f"There is no file {source}: give the path of a saved transcript.")
+    read: Callable[[Path], Transcript] = _read_csv if source.suffix.lower() == ".csv" else _read_npz
+    transcript = read(source)
+    _check(source, transcript)
+    return transcript
+
+
+def _write_npz(transcript: Transcript, file: IO[bytes]) -> None:
+    columns = {name: getattr(transcript, name) for name in COLUMNS}
+    np.savez_compressed(file, transcript_format=np.array(FORMAT), tokens=transcript.tokens, **columns)
+
+
+def _write_csv(transcript: Transcript, file: IO[bytes]) -> None:
+    dim = transcript.tokens.shape[1]
+    lines = [",".join([*COLUMNS, *(f"z{d}" for d in range(dim))])]
+    for row in range(len(transcript)):
+        about = [int(getattr(transcript, name)[row]) for name in COLUMNS]
+        # repr of a float is the shortest text that reads back as the same number.
+        lines.append(",".join([*map(str, about), *(repr(float(number)) for number in transcript.tokens[row])]))
+    file.write(("\n".join(lines) + "\n").encode())
+
+
+def _read_npz(path: Path) -> Transcript:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            content = dict(arrays)
+        found = int(content["transcript_format"])
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is not a saved transcript, or it is damaged ({error}): save the transcript again, or give a .csv file."
+        ) from None
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} has the format {found}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
+        )
+    missing = [name for name in (*COLUMNS, "tokens") if name not in content]
+    if missing:
+        raise ValueError(f"{path} has no {missing[0]!r}: save the transcript again.")
+    if not all(np.issubdtype(content[name].dtype, np.number) or content[name].dtype == bool for name in content):
+        raise ValueError(f"{path} holds something that is not a number: save the transcript again.")
+    whole = {name: content[name].astype(np.int64) for name in COLUMNS[:3]}
+    return Transcript(**whole, relayed=content["relayed"].astype(bool), tokens=content["tokens"].astype(np.float64))
+
+
+def _read_csv(path: Path) -> Transcript:
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a text file of comma-separated values ({error}): write it as UTF-8.") from None
+    header = [name.strip() for name in rows[0]] if rows else []
+    needed = ("hop", "sender", "receiver", "z0")
+    for name in needed:
+        if name not in header:
+            raise ValueError(
+                f"{path} has no column {name!r} in its first line: it needs hop, sender, receiver and the token's z0, z1, …"
+            )
+    dim = sum(name.startswith("z") and name[1:].isdigit() for name in header)
+    known = {*COLUMNS, *(f"z{d}" for d in range(dim))}
+    for name in header:
+        if name not in known or header.count(name) > 1:
+            raise ValueError(
+                f"{path} has the column {name!r}, which is unknown, out of order or there twice: "
+                "use hop, sender, receiver, relayed and z0, z1, …, each once."
+            )
+    body = rows[1:]
+    for line, row in enumerate(body, start=2):
+        if len(row) != len(header):
+            raise ValueError(f"Row {line} of {path} has {len(row)} values, but the first has {len(header)}: repair it.")
+
+    def column(name: str, read: Callable[[str], Any], kind: str) -> list[Any]:
+        place, values = header.index(name), []
+        for line, row in enumerate(body, start=2):
+            try:
+                values.append(read(row[place].strip()))
+            except (ValueError, KeyError):
+                raise ValueError(
+                    f"Row {line} of {path} has {row[place]!r} in the column {name!r}: write {kind}."
+                ) from None
+        return values
+
+    whole = {name: np.array(column(name, int, "a whole number"), np.int64) for name in COLUMNS[:3]}
+    relayed = np.zeros(len(body), bool)
+    if "relayed" in header:
+        relayed = np.array(column("relayed", lambda text: TRUTHS[text.lower()], "0 or 1"), bool)
+    tokens: Matrix = np.array([column(f"z{d}", float, "a number") for d in range(dim)], np.float64)
+    return Transcript(**whole, relayed=relayed, tokens=np.ascontiguousarray(tokens.reshape(dim, len(body)).T))
+
+
+def _check(path: Path, transcript: Transcript) -> None:
+    """Refuse what can't be a transcript."""
+    columns: Sequence[NDArray[Any]] = [getattr(transcript, name) for name in COLUMNS]
+    if transcript.tokens.ndim != 2 or any(column.shape != (len(transcript.tokens),) for column in columns):
+        raise ValueError(f"{path} has columns of different lengths: save the transcript again.")
+    if not len(transcript):
+        raise ValueError(f"{path} has no messages: give the transcript of at least one hop.")
+    for name, column in zip(COLUMNS[:3], columns, strict=False):
+        if column.min() < 0:
+            row = int(np.flatnonzero(column < 0)[0])
+            raise ValueError(
+                f"Message {row + 1} of {path} has the {name} {column[row]}: hops and agents are counted from 0."
+            )
+    if (np.diff(transcript.hop) < 0).any():
+        row = int(np.flatnonzero(np.diff(transcript.hop) < 0)[0]) + 1
+        raise ValueError(
+            f"Message {row + 1} of {path} has the hop {transcript.hop[row]}, after {transcript.hop[row - 1]}: "
+            "put the messages in the order in which they were sent."
+        )
+    strange = ~np.isfinite(transcript.tokens).all(axis=1)
+    if strange.any():
+        row = int(np.flatnonzero(strange)[0])
+        raise ValueError(f"Message {row + 1} of {path} has a token that is not finite: leave out what has diverged.")

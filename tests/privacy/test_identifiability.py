@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.privacy.identifiability import _agent, _unknowns
+
+QUADRATICS = (
+    rl.IADMM(rho=5.0),
+    rl.RandomStart(rho=5.0),
+    rl.PIADMM1(rho=5.0),
+    rl.PIADMM1(rho=90.0, first_order=True),
+    rl.PIADMM1(rho=5.0, gamma=3.0, gamma_spread=0.2),
+)
+
+
+@pytest.mark.parametrize("method", QUADRATICS, ids=repr)
+def test_its_update_is_that_of_the_simulator(method):
+    """The increments of a real run come out of the map whose derivative is taken."""
+    agents, dim = 6, 3
+    problem, network = rl.paper_least_squares(agents, 12, dim, seed=2), rl.random_network(agents, 0.6, seed=2)
+    run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False)
+    visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
+    parts, count = method.parts(), len(visits)
+    unknown = _unknowns(parts, count, dim, "quadratic")
+    start = parts.start_states(3, agents, dim)
+    from roundelay.kernels import STEP
+    from roundelay.kernels.random import uniform
+
+    draws = [2.0 * uniform(3, 2, int(hop), STEP, 0) - 1.0 for hop in visits.hop]
+    spread = getattr(parts.perturbation, "spread", 0.0)
+    shift = 4.0 * (1.0 + dim**0.5) * np.eye(dim)
+    hessian = problem.hessian(2) - shift
+    triangle = hessian[np.triu_indices(dim)] * np.where(np.eye(dim)[np.triu_indices(dim)] == 1.0, 0.5, 1.0)
+    pieces = {
+        "start": start.x[2],
+        "gamma": 1.0 + spread * np.array(draws),
+        "factor": triangle,
+        "slope": problem.gradient(2, np.zeros(dim)),
+    }
+    values = np.concatenate([pieces[name] for name, _ in unknown.parts]).astype(np.complex128)
+    increments, kept = _agent(parts, unknown, values, visits.received, dim, "quadratic")
+    truth = visits.increments(agents)
+    np.testing.assert_allclose(increments.real.reshape(count, dim), truth, atol=1e-9 * np.abs(truth).max())
+    np.testing.assert_allclose(kept["x"].real[-dim:], run.x[2], atol=1e-9 * np.abs(run.x).max())
+    np.testing.assert_allclose(kept["y"].real[-dim:], run.y[2], atol=1e-9 * np.abs(run.y).max())
+
+
+@pytest.mark.parametrize("model", ["quadratic", "unknown"])
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_nothing_of_incremental_admm_is_hidden(model, dim):
+    answer = rl.identifiable(rl.IADMM(), visits=10, dim=dim, model=model)
+    assert all(one.wholly for one in answer.quantities)
+
+
+def test_without_a_model_a_random_start_hides_all_states():
+    answer = rl.identifiable(rl.RandomStart(), visits=10, model="unknown")
+    assert (answer.equations, answer.unknowns, answer.rank) == (20, 22, 20)
+    assert answer["x"].numbers == answer["y"].numbers == 0
+
+
+def test_with_a_model_it_hides_nothing():
+    answer = rl.identifiable(rl.RandomStart(), visits=10)
+    assert all(one.wholly for one in answer.quantities)
+
+
+def test_a_scalar_gamma_hides_only_the_start():
+    answer = rl.identifiable(rl.PIADMM1(), visits=20)
+    assert (answer.equations, answer.unknowns, answer.rank) == (40, 27, 26)
+    assert [one.quantity for one in answer.quantities if one.wholly] == ["x", "y", "H", "g"]
+    assert answer["start"].numbers == 0
+    assert "not determined, so that nobody can infer it exactly: start" in answer.words
+
+
+def test_without_a_model_a_scalar_gamma_hides_everything():
+    answer = rl.identifiable(rl.PIADMM1(), visits=20, model="unknown")
+    assert all(one.numbers == 0 for one in answer.quantities)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4, 5, 7])
+def test_how_many_visits_a_scalar_gamma_stands(dim):
+    """R ≥ 1 + p(p + 3)/(2(p − 1)) and R ≥ p + 2."""
+    least = max(int(np.ceil(1 + dim * (dim + 3) / 2 / (dim - 1))), dim + 2)
+    assert rl.identifiable(rl.PIADMM1(), visits=least, dim=dim)["H"].wholly
+    assert not rl.identifiable(rl.PIADMM1(), visits=least - 1, dim=dim)["H"].wholly
+
+
+def test_in_one_dimension_a_scalar_gamma_hides_everything():
+    assert all(one.numbers == 0 for one in rl.identifiable(rl.PIADMM1(), visits=50, dim=1).quantities)
+
+
+def test_primal_noise_leaves_nothing_exact():
+    answer = rl.identifiable(rl.PIADMM2(), visits=10)
+    assert all(one.numbers == 0 for one in answer.quantities)
+
+
+def test_a_link_has_no_equation():
+    answer = rl.identifiable(rl.IADMM(), "link")
+    assert (answer.equations, answer.rank) == (0, 0)
+    assert answer["H"].numbers == 0
+    assert "no equation at all" in answer.words
+
+
+@pytest.mark.parametrize("observer", ["eavesdropper", "colluders", rl.Neighbours(3)], ids=repr)
+def test_observers_of_an_agent_know_the_same(observer):
+    assert rl.identifiable(rl.PIADMM1(), observer) == rl.identifiable(rl.PIADMM1(), "neighbours")
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="not of the incremental ADMM family"):
+        rl.identifiable(rl.WPG(alpha=0.1))
+    with pytest.raises(ValueError, match="tokens go round"):
+        rl.identifiable(rl.PWADMM())
+    with pytest.raises(ValueError, match="There is no observer"):
+        rl.identifiable(rl.IADMM(), "nobody")
+    with pytest.raises(ValueError, match='use "quadratic" or "unknown"'):
+        rl.identifiable(rl.IADMM(), model="cubic")
+    with pytest.raises(ValueError, match="There is no quantity"):
+        rl.identifiable(rl.IADMM())["z"]
