@@ -15,7 +15,7 @@ help:
 demo: .venv/installed
 	$(BIN)/roundelay demo
 
-test: .venv/installed-dev lint
+test: .venv/installed-dev .venv/browser lint
 	$(BIN)/pytest -n auto --dist worksteal
 
 lint: .venv/installed-dev
@@ -46,6 +46,11 @@ format: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
+
+# Looks again each time until there is a browser.
+.venv/browser: scripts/browser.sh | .venv/installed-dev
+	@scripts/browser.sh
+	@if command -v chromium chromedriver >/dev/null; then touch $@; fi
 
 clean:
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,51 @@
+"""The figures as images, and the numbers behind them as CSV files that are the same, byte by byte, in every run."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from roundelay.experiments.report.names import CLAIMS, check_names, figures_of, tables_of
+from roundelay.experiments.reproduce.document import Document, Judged
+from roundelay.plots.chart import ChartFigure, chart_numbers
+from roundelay.plots.chart_figure import draw_chart_figure
+from roundelay.plots.saving import save_figure
+
+
+def write_files(document: Document, folder: str | Path) -> tuple[Path, ...]:
+    """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv for every figure, and data/NAME.csv for every table.
+
+    The claims are in data/claims.csv. Missing folders are made. Returns the paths in the order in which they were written.
+    """
+    check_names(document)
+    folder = Path(folder)
+    written: list[Path] = []
+    for figure in figures_of(document):
+        written += write_figure(figure, folder)
+    for table in tables_of(document):
+        written.append(_write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows))
+    columns = [field.name for field in fields(Judged)]
+    written.append(_write_rows(folder / "data" / f"{CLAIMS}.csv", columns, map(astuple, document.claims)))
+    return tuple(written)
+
+
+def write_figure(figure: ChartFigure, folder: str | Path) -> tuple[Path, ...]:
+    """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv; missing folders are made."""
+    folder = Path(folder)
+    drawn = draw_chart_figure(figure)
+    images = [save_figure(drawn, folder / "figures" / f"{figure.name}.{suffix}") for suffix in ("png", "svg")]
+    numbers = folder / "data" / f"{figure.name}.csv"
+    numbers.parent.mkdir(parents=True, exist_ok=True)
+    chart_numbers(figure).to_csv(numbers, index=False, lineterminator="\n", encoding="utf-8")
+    return (*images, numbers)
+
+
+def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+    return path
