@@ -1,0 +1,1 @@
+"""The paper, reproduced and judged: every figure, every claim, and what holds."""

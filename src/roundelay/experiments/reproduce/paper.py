@@ -1,0 +1,62 @@
+"""The paper's settings: its two problems, three networks, six methods and their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import roundelay as rl
+from roundelay.experiments.field_methods import ENTRIES, Kind
+
+SAMPLES, DIM = 30, 2
+LEVEL = 1e-6
+KINDS: tuple[Kind, ...] = ("least squares", "logistic")
+# In the order of the paper's legends; the place is also the look.
+SIX = ("W-ADMM", "IPW-ADMM", "COCA", "I-ADMM", "PI-ADMM1", "PI-ADMM2")
+OURS = ("I-ADMM", "PI-ADMM1", "PI-ADMM2")
+RIVALS = ("W-ADMM", "IPW-ADMM", "COCA")
+FIGURE_OF = {"least squares": "fig3", "logistic": "fig5"}
+# The paper's accuracy, and the common error, in which a far start is no advantage.
+METRICS = ("accuracy", "error")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of Fig. 3 or Fig. 5."""
+
+    letter: str
+    agents: int
+    density: float
+
+    @property
+    def title(self) -> str:
+        """N and η, as the paper writes them."""
+        return f"({self.letter}) N = {self.agents}, η = {self.density:g}"
+
+    def problem(self, kind: Kind, seed: int, dim: int = DIM) -> Any:
+        """The paper's synthetic data."""
+        return data(kind, self.agents, seed, dim)
+
+    def network(self, seed: int) -> rl.Network:
+        """The paper's random network."""
+        return rl.random_network(self.agents, self.density, seed=seed)
+
+
+PANELS = (Panel("a", 100, 0.3), Panel("b", 100, 0.5), Panel("c", 200, 0.3))
+
+
+def data(kind: Kind, agents: int, seed: int, dim: int = DIM) -> Any:
+    """The paper's synthetic data: least squares as a half-sum, or logistic regression."""
+    make = rl.paper_least_squares if kind == "least squares" else rl.paper_logistic
+    return make(agents, SAMPLES, dim, seed=seed)
+
+
+def method_named(name: str, kind: Kind) -> Any:
+    """A method with the parameters that the paper gives it for this problem."""
+    entry = next(entry for entry in ENTRIES if entry.name == name)
+    return entry.given(kind, data(kind, 2, 0))
+
+
+def place_of(name: str) -> int:
+    """The place of a method in the palette."""
+    return SIX.index(name)
