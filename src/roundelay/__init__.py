@@ -1,5 +1,8 @@
 """Roundelay: a token goes round a ring of agents and comes back a little closer to the optimum of Σ f_i(x)."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from roundelay.algorithms import (
     CHOCO,
     COCA,
@@ -61,6 +64,33 @@ from roundelay.problems import (
     paper_least_squares,
     paper_logistic,
 )
+from roundelay.transcripts import (
+    Colluders,
+    Eavesdropper,
+    Link,
+    Neighbours,
+    Transcript,
+    load_transcript,
+    save_transcript,
+)
+
+if TYPE_CHECKING:
+    from roundelay.auditing import Audit, AuditOfAll, audit, audit_all, audit_transcript
+    from roundelay.privacy import Public, identifiable, load_public, save_public
+
+# Loaded when first used: a simulation need not wait for the solvers of the attacks.
+_LATER = {
+    **dict.fromkeys(("Audit", "AuditOfAll", "audit", "audit_all", "audit_transcript"), "roundelay.auditing"),
+    **dict.fromkeys(("Public", "identifiable", "load_public", "save_public"), "roundelay.privacy"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The names that are loaded later."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __version__ = "0.1.0"
 
@@ -83,6 +113,8 @@ __all__ = [
     "SIADMM",
     "WADMM",
     "WPG",
+    "Audit",
+    "AuditOfAll",
     "AugmentedLagrangian",
     "BernoulliLoss",
     "Box",
@@ -90,11 +122,13 @@ __all__ = [
     "Censoring",
     "Channel",
     "ClosedUniformWalk",
+    "Colluders",
     "ColouredDADMM",
     "Comparison",
     "Cycle",
     "DualPerturbedADMM",
     "EFSignSGD",
+    "Eavesdropper",
     "Ensemble",
     "GilbertElliott",
     "GradientTracking",
@@ -103,8 +137,10 @@ __all__ = [
     "KKTResiduals",
     "LeastSquares",
     "LeastVisitedWalk",
+    "Link",
     "Logistic",
     "MetropolisWalk",
+    "Neighbours",
     "Network",
     "NetworkConditions",
     "NonNegative",
@@ -112,6 +148,7 @@ __all__ = [
     "PenaltyPerturbedADMM",
     "Plain",
     "PrimalPerturbedADMM",
+    "Public",
     "Quantised",
     "QuantisedADMM",
     "RandomK",
@@ -123,17 +160,24 @@ __all__ = [
     "SparseDropping",
     "TopK",
     "TopShare",
+    "Transcript",
     "Tuning",
     "UniformStart",
     "UniformWalk",
     "WeightedADMM",
     "ZeroStart",
+    "audit",
+    "audit_all",
+    "audit_transcript",
     "barbell",
     "compare",
     "complete",
     "from_networkx",
     "grid",
+    "identifiable",
+    "load_public",
     "load_run",
+    "load_transcript",
     "paper_least_squares",
     "paper_logistic",
     "path",
@@ -141,6 +185,8 @@ __all__ = [
     "random_network",
     "ring",
     "save_figure",
+    "save_public",
+    "save_transcript",
     "simulate",
     "star",
     "tune",

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 import roundelay
+from roundelay.cli.audit import audit
 from roundelay.cli.bench import bench
 from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
 from roundelay.cli.exits import CommandsThatExplain
 from roundelay.cli.field import field
+from roundelay.cli.reproduce import reproduce
 from roundelay.cli.simulate import simulate
 from roundelay.cli.tune import tune
 
@@ -58,6 +60,8 @@ app.command(short_help="Compare four methods on the paper's least squares.")(dem
 app.command(short_help="Run one algorithm and say what came of it.")(simulate)
 app.command(short_help="Compare algorithms by what they cost.")(compare)
 app.command(short_help="Find good parameters for an algorithm.")(tune)
+app.command(short_help="Make every figure of the paper and judge its claims.")(reproduce)
+app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 

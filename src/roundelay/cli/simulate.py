@@ -46,6 +46,9 @@ def simulate(
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
+    transcript: Annotated[
+        bool, typer.Option("--transcript", help="Keep what crossed the links, for roundelay audit.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(help="Save the run to this file, for roundelay.load_run.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the error to this file: .png, .svg or .pdf.")] = None,
     as_json: options.AsJson = False,
@@ -60,6 +63,7 @@ def simulate(
     Example:
       roundelay simulate piadmm1 --rho 10 --set gamma_spread=0.2 --hops 20000 --figure run.png
       roundelay simulate wadmm --set walk=uniform --tolerance 1e-9 --json
+      roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
     """
     from roundelay.cli.algorithms import algorithm_named
@@ -76,7 +80,9 @@ def simulate(
         Scene(problem, agents, density, dim, samples),
         conditions_of(loss, noise, latency, compute, resend),
     )
-    run = _run(chosen, scene, _length(chosen, hops, iterations), seed, engine, tolerance, content, conditions)
+    run = _run(
+        chosen, scene, _length(chosen, hops, iterations), seed, engine, tolerance, content, conditions, transcript
+    )
     saved = run.save(save) if save is not None else None
     drawn = _draw(run, figure) if figure is not None else None
     summary = summary_of(run, scene, saved, drawn)
@@ -107,6 +113,7 @@ def _run(
     tolerance: float | None,
     content: float | None,
     conditions: NetworkConditions | None,
+    transcript: bool,
 ) -> Any:
     import roundelay as rl
 
@@ -119,7 +126,7 @@ def _run(
             tell(chosen.name, 0, hops if hops is not None else iterations or 0)
         return rl.simulate(
             chosen, data, network, hops, iterations=iterations, seed=seed, engine=engine.value, tolerance=tolerance, content=content,
-            conditions=conditions, progress=lambda done, total: tell(chosen.name, done, total),
+            conditions=conditions, transcript=transcript, progress=lambda done, total: tell(chosen.name, done, total),
         )  # fmt: skip
 
 

@@ -1,0 +1,138 @@
+"""`roundelay audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roundelay.cli.output import print_json, stdout_console
+from roundelay.cli.progress import progress_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def audit(
+    run: Annotated[
+        Path, typer.Argument(help="A saved run (with its transcript), or a transcript alone, together with --public.")
+    ],
+    observer: Annotated[
+        str, typer.Option(help="Who listens: eavesdropper, neighbours, colluders, or a link such as 3-4.")
+    ] = "neighbours",
+    agent: Annotated[str, typer.Option(help="The agent that is looked at, or all.")] = "0",
+    public: Annotated[
+        Path | None, typer.Option(help="What is public, for a transcript alone: a file that save_public wrote.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(help="How many rows every agent has, where that is public; up to 5 are attacked.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="No attack is begun after so many seconds for an agent.")] = 30.0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw estimate and truth over the hops to this file: .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+) -> None:
+    """What an observer learned about an agent, by every attack that applies.
+
+    The attacks see the tokens that the observer saw and what is public, and nothing else. A saved run has no data in it:
+    what they find is held against the agents' states at the end. For a transcript alone there is no truth to hold
+    it against; then the table has each attack's own residual.
+
+    \b
+    Example:
+      roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
+      roundelay audit run.npz --observer neighbours --agent 3 --figure leak.png
+      roundelay audit capture.npz --public public.json --observer eavesdropper
+    """
+    from roundelay.plots.saving import check_figure_path, save_figure
+
+    if figure is not None:
+        check_figure_path(figure)
+    watcher = _observer(observer)
+    if public is not None:
+        from roundelay.auditing import audit_transcript
+        from roundelay.privacy import load_public
+        from roundelay.transcripts import load_transcript
+
+        result = audit_transcript(
+            load_transcript(run), load_public(public), watcher, _number(agent, "--agent"), seconds, records
+        )
+    else:
+        from roundelay.auditing import audit as audit_run
+        from roundelay.engine import load_run
+
+        loaded = load_run(run)
+        if agent == "all":
+            _audit_everyone(loaded, observer, seconds, as_json)
+            return
+        result = audit_run(loaded, watcher, _number(agent, "--agent"), seconds)
+    if figure is not None:
+        save_figure(result.figure(), figure)
+    if as_json:
+        print_json(
+            {
+                "agent": result.agent,
+                "observer": result.observer,
+                "visits": result.visits,
+                "leaks": result.table.to_dict("records"),
+                "left_out": dict(result.left_out),
+            }
+        )
+        return
+    typer.echo(str(result))
+    if not result.leaks:
+        return
+    _print_table(result.table.drop(columns="verdict"))
+    for name, why in result.left_out.items():
+        typer.echo(f"Not run: {name}. {why}")
+
+
+def _audit_everyone(run: Any, observer: str, seconds: float, as_json: bool) -> None:
+    from roundelay.auditing import audit_all
+
+    if observer not in ("eavesdropper", "neighbours", "colluders"):
+        raise ValueError("All agents are audited for one kind of observer: eavesdropper, neighbours or colluders.")
+    with progress_lines("agents", keep=False) as tell:
+        result = audit_all(run, observer, seconds, lambda done, total: tell("audit", done, total))  # type: ignore[arg-type]
+    if as_json:
+        print_json({"observer": observer, "agents": len(result.audits), "leaks": result.table.to_dict("records")})
+        return
+    typer.echo(str(result))
+    _print_table(result.table)
+
+
+def _print_table(frame: pd.DataFrame) -> None:
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False)
+    for column in frame.columns:
+        table.add_column(str(column), no_wrap=column in ("quantity", "attack"))
+    for row in frame.itertuples(index=False):
+        table.add_row(*(_cell(value) for value in row))
+    stdout_console().print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "–" if value != value else f"{value:.1e}"
+    return str(value)
+
+
+def _observer(words: str) -> Any:
+    """A name, or the link between two agents."""
+    from roundelay.transcripts import Link
+
+    sender, dash, receiver = words.partition("-")
+    if dash and sender.isdigit() and receiver.isdigit():
+        return Link(int(sender), int(receiver))
+    return words
+
+
+def _number(words: str, option: str) -> int:
+    if not words.isdigit():
+        raise ValueError(f"{option} is {words!r}: give the number of an agent, or all.")
+    return int(words)
