@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test lint bench field format clean help
+.PHONY: demo test lint bench field reproduce format clean help
 
 help:
 	@echo "make demo    compare I-ADMM, W-ADMM, PI-ADMM1 and PI-ADMM2 on the paper's least squares"
 	@echo "make test    lint, types, import rules and all tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
+	@echo "make reproduce   every figure of the paper and a verdict on its claims; goes on where it was"
 	@echo "make field   every method in one table, about an hour; goes on where it was"
 
 demo: .venv/installed
@@ -31,6 +32,9 @@ bench: .venv/installed
 field: .venv/installed
 	$(BIN)/roundelay field
 
+reproduce: .venv/installed-report
+	$(BIN)/roundelay reproduce
+
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -40,6 +44,11 @@ format: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	$(BIN)/roundelay demo --compile-only
+	@touch $@
+
+.venv/installed-report: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[report]"
 	@touch $@
 
 .venv/installed-dev: pyproject.toml
