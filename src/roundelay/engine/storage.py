@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
 import json
 import os
 import threading
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from roundelay.engine.run import Journey, Record, Run
 from roundelay.transcripts import Transcript
+from roundelay.transcripts.descriptions import describe, restore
 
 FORMAT = 2
 
@@ -25,23 +23,14 @@ JOURNEY_PLAIN = ("tour", "reader", "lap_is_fixed", "token_scale")
 JOURNEY_ARRAYS = ("tokens", "visits", "received")
 TRANSCRIPT = ("hop", "sender", "receiver", "relayed", "tokens")
 
-# Only these hold what a run is described by; a file can't have anything else imported.
-OWN = (
-    "roundelay.algorithms.",
-    "roundelay.channels.",
-    "roundelay.networks.walks",
-    "roundelay.networks.conditions",
-    "roundelay.problems.regularisers",
-)
-
 
 def save_run(run: Run, path: Path) -> Path:
     """Write the run beside the target and move it into place, so that a crash leaves no half a file."""
     about = {
         "format": FORMAT,
-        "algorithm": _describe(run.algorithm),
-        "regulariser": _describe(run.regulariser),
-        "conditions": _describe(run.conditions),
+        "algorithm": describe(run.algorithm),
+        "regulariser": describe(run.regulariser),
+        "conditions": describe(run.conditions),
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
@@ -91,39 +80,12 @@ def load_run(path: str | Path) -> Run:
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})
     return Run(
-        algorithm=_restore(about["algorithm"]),
-        regulariser=_restore(about["regulariser"]),
-        conditions=_restore(about["conditions"]),
+        algorithm=restore(about["algorithm"]),
+        regulariser=restore(about["regulariser"]),
+        conditions=restore(about["conditions"]),
         journey=journey,
         record=record,
         transcript=transcript,
         **{name: about[name] for name in PLAIN},
         **{name: content[name] for name in ARRAYS},
     )
-
-
-def _describe(thing: Any) -> Any:
-    """A dataclass as its place and its fields; plain values as they are."""
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {
-            field.name: _describe(getattr(thing, field.name)) for field in dataclasses.fields(thing) if field.init
-        }
-        return {"module": type(thing).__module__, "class": type(thing).__qualname__, "fields": fields}
-    if isinstance(thing, (tuple, list)):
-        return [_describe(part) for part in thing]
-    if isinstance(thing, np.generic | np.ndarray):
-        return thing.tolist()
-    return thing if thing is None or isinstance(thing, (bool, int, float, str)) else repr(thing)
-
-
-def _restore(described: Any) -> Any:
-    """The object again, where it is roundelay's own; otherwise its description, since a file must not run code."""
-    if isinstance(described, list):
-        return tuple(_restore(part) for part in described)
-    if not isinstance(described, dict) or not described["module"].startswith(OWN):
-        return described
-    module = importlib.import_module(described["module"])
-    maker = getattr(module, described["class"], None)
-    if not (isinstance(maker, type) and dataclasses.is_dataclass(maker)):
-        return described
-    return maker(**{name: _restore(value) for name, value in described["fields"].items()})

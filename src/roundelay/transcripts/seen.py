@@ -16,9 +16,9 @@ from roundelay.transcripts.transcript import Transcript
 class Visits:
     """The visits of the token to one agent: in visit r it received z_r and sent z'_r.
 
-    `hop` is the hop at which it sent. `updates` is 1 but on a random walk, where an agent may keep the token for several
-    hops and work on it each time. `complete` says whether the observer saw every visit from the first on. A token
-    that the agent has not sent on yet is in none of them.
+    `hop` is the hop at which it sent. `updates` is 1 but on a random walk, where an agent may keep the token for
+    several hops and work on it each time. `complete` says whether the observer saw every visit from the first on. A
+    token that the agent has not sent on yet is in none of them.
     """
 
     agent: int

@@ -25,8 +25,8 @@ class Minimum:
 def minimise_squares(residuals: Residuals, start: Vector, limit: int = 60, damping: float = 1e-6) -> Minimum:
     """Minimise ‖r(θ)‖² from `start`; `residuals` returns r and its Jacobian.
 
-    Columns are scaled to length 1 in each iteration, so that the units of the unknowns make no difference, and the step comes from
-    a singular value decomposition, so that a singular Jacobian does no harm.
+    Columns are scaled to length 1 in each iteration, so that the units of the unknowns make no difference, and the
+    step comes from a singular value decomposition, so that a singular Jacobian does no harm.
     """
     theta = np.array(start, np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -129,7 +129,8 @@ class LogisticRecords:
         ]
         last = np.inf
         for fit in sorted(fits, key=lambda fit: fit.cost):
-            if abs(fit.cost - last) > SAME * fit.cost:  # the same minimum in another order of the records costs the same
+            # The same minimum in another order of the records costs the same.
+            if abs(fit.cost - last) > SAME * fit.cost:
                 yield fit.theta
             last = fit.cost
 

@@ -27,9 +27,9 @@ def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) 
 
         x̂⁺ = (d + γ̄z + x̂)/(1 + γ̄)    ŷ = ρ(x̂ − s)
 
-    with γ̄ the middle of γ's distribution, 1 where there is none. For Algorithm 2 and PI-ADMM2 the error of x̂ is exactly 2^{−r} times that of the guess, with
-    either step: the random start hides nothing for long. For PI-ADMM1 it settles near half the spread of γ times
-    ‖z − x‖, which goes to 0 as well.
+    with γ̄ the middle of γ's distribution, 1 where there is none. For Algorithm 2 and PI-ADMM2 the error of x̂ is
+    exactly 2^{−r} times that of the guess, with either step: the random start hides nothing for long. For PI-ADMM1 it
+    settles near half the spread of γ times ‖z − x‖, which goes to 0 as well.
     """
     method, known = admm(public), evidence(visits, public)
     gamma, spread = middle_gamma(method)

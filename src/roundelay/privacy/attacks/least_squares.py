@@ -22,7 +22,8 @@ Integers = NDArray[np.int64]
 class System:
     """A·υ = b, where υ holds x, then y, of all agents: each agent's start, then what each of its visits left.
 
-    `first[i]` is the place of agent i's start; its states follow. `hop` has the hop at which each state came to be, −1 at the start.
+    `first[i]` is the place of agent i's start; its states follow. `hop` has the hop at which each state came to be,
+    −1 at the start.
     """
 
     matrix: csr_array
@@ -39,8 +40,8 @@ class System:
 class SystemEstimate:
     """One coordinate of every agent's x and y, at its start and after each of its visits.
 
-    `iterations` is how many the solver made, `residual` is ‖Aυ − b‖/‖b‖, and `converged` whether the solver says that no
-    better υ exists; after 20 iterations it never does.
+    `iterations` is how many the solver made, `residual` is ‖Aυ − b‖/‖b‖, and `converged` whether the solver says that
+    no better υ exists; after 20 iterations it never does.
     """
 
     system: System
@@ -72,8 +73,8 @@ def least_squares(seen: Seen, public: Public, coordinate: int, iterations: int |
         x⁺ = z'                                        for the last N visits
         Σ y_i = 0                                      at the end
 
-    Solved by scipy's lsqr for one `coordinate` of the token. `iterations=20` is the default of the solver in the paper; None goes on to
-    convergence. Needs an observer who reads every link.
+    Solved by scipy's lsqr for one `coordinate` of the token. `iterations=20` is the default of the solver in the
+    paper; None goes on to convergence. Needs an observer who reads every link.
     """
     whole_number("coordinate", coordinate, least=0)
     if coordinate >= public.dim:

@@ -14,8 +14,8 @@ from roundelay.kernels import Matrix, Vector
 class Eliminated:
     """What is left of the equations when every t_r is chosen best; `hold` ties it to its mean, 0 leaves it free.
 
-    Minimising ‖a + tu‖² + hold·‖u‖²(t − t̄)² over t shrinks what lies along u by √(hold/(1 + hold)), and leaves the rest as
-    it is; so does it with a Jacobian, up to terms that vanish with e (Kaufman's form of variable projection).
+    Minimising ‖a + tu‖² + hold·‖u‖²(t − t̄)² over t shrinks what lies along u by √(hold/(1 + hold)), and leaves the
+    rest as it is; so does it with a Jacobian, up to terms that vanish with e (Kaufman's form of variable projection).
     """
 
     residual: Matrix

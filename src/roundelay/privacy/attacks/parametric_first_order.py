@@ -41,11 +41,13 @@ def parametric_first_order(visits: Visits, public: Public, family: Family | None
 
         x_{r+1} = s_{r+1} + ∇f_θ(x_r)/ρ        d_r = x_{r+1} − x_r − γ_r(z_r − x_{r+1})
 
-    f is taken to be of a `family`: `Quadratics()` (default), which gives H and g, or `LogisticRecords(b)`, which gives the b records of the
-    agent themselves. Unknown are θ, x⁰ and all γ. The first equation gives all x from θ and x⁰, and because first-order steps need ρ ≥ 2L it
-    at least halves errors, so that one shot from x⁰ is as stable as many; γ_r is eliminated from the second in closed form. It starts from the
-    forward filter's x and y, with up to `starts` guesses of θ, until the equations are met to rounding. Exact once (p − 1)R exceeds the
-    unknowns, for any R where γ is public. With many records an agent the equations barely tell them apart: b up to about 5 is within reach.
+    f is taken to be of a `family`: `Quadratics()` (default), which gives H and g, or `LogisticRecords(b)`, which
+    gives the b records of the agent themselves. Unknown are θ, x⁰ and all γ. The first equation gives all x from θ
+    and x⁰, and because first-order steps need ρ ≥ 2L it at least halves errors, so that one shot from x⁰ is as stable
+    as many; γ_r is eliminated from the second in closed form. It starts from the forward filter's x and y, with up to
+    `starts` guesses of θ, until the equations are met to rounding. Exact once (p − 1)R, or pR where γ is public,
+    reaches the number of unknowns. Many records of one agent the equations barely tell apart: b up to about 5 is within
+    reach.
     """
     method, known = admm(public), evidence(visits, public)
     if not first_order(method) or not isinstance(method.perturbation, (StepSizeNoise, Unperturbed)):

@@ -38,10 +38,10 @@ def parametric_primal(visits: Visits, public: Public) -> Recovered:
         y_{r+1}/ρ = (Hx_r + g)/ρ − ω_r                         (first-order step)
 
     The noise is in x itself, so that x_{r+1} = ½(d_r + z_r + x_r) and y = ρ(x − s) hold exactly. But for x⁰ all that
-    stands on the right is therefore known, and least squares over (vech A, Ag, x⁰), or (vech H, g, x⁰), is the maximum of the
-    likelihood. Most of what it learns it learns from the first visits, in which a random start makes x move far more than
-    σ. Exact for σ = 0. `residual` is what is left of each number, an estimate of σ; the attack has converged where the public σ
-    explains it.
+    stands on the right is therefore known, and least squares over (vech A, Ag, x⁰), or (vech H, g, x⁰), is the
+    maximum of the likelihood. Most of what it learns it learns from the first visits, in which a random start makes x
+    move far more than σ. Exact for σ = 0. `residual` is what is left of each number, an estimate of σ; the attack has
+    converged where the public σ explains it.
     """
     method, known = admm(public), evidence(visits, public)
     if not isinstance(method.perturbation, PrimalNoise):

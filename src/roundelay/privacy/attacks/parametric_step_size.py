@@ -35,10 +35,10 @@ def parametric_step_size(visits: Visits, public: Public, prior: bool = False) ->
 
     γ is one number for all p coordinates, so that every visit has p equations and one unknown besides Q and h: exact
     once (p − 1)(R − 1) ≥ p(p + 3)/2, for I-ADMM and Algorithm 2 at once. It starts from the linear least squares with
-    β = 1 and ends with Levenberg and Marquardt's method on (vech Q, h), β_r eliminated in closed form; other weights, a
-    gradual release of β, and other starts are tried until the equations are met to rounding. With `prior`, or where there
-    are too few equations (always at p = 1), the β_r are kept as near to their mean as the equations allow; then H
-    and g are estimates only.
+    β = 1 and ends with Levenberg and Marquardt's method on (vech Q, h), β_r eliminated in closed form; other weights,
+    a gradual release of β, and other starts are tried until the equations are met to rounding. With `prior`, or where
+    there are too few equations (always at p = 1), the β_r are kept as near to their mean as the equations allow; then
+    H and g are estimates only.
 
     Only x⁰, which is drawn and not computed, stays unknown along a line: its row has γ_0 at its mean.
     """
@@ -79,8 +79,8 @@ def parametric_step_size(visits: Visits, public: Public, prior: bool = False) ->
 def _states(known: Evidence, q: Matrix, h: Vector, gamma: Vector) -> Matrix:
     """Every x from (I − Q)x_r = s_r + h and (1 + γ_r)x_{r+1} − x_r = d_r + γ_r z_r, along each eigenvector of Q.
 
-    The first fails along an eigenvalue near 1, where H = ρ, and the second then stands in for it. The normal equations are
-    tridiagonal.
+    The first fails along an eigenvalue near 1, where H = ρ, and the second then stands in for it. The normal
+    equations are tridiagonal.
     """
     values, vectors = np.linalg.eigh(q)
     rounds, later = len(known.z), gamma[1:]

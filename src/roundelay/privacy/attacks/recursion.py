@@ -16,9 +16,10 @@ def recursion(visits: Visits, public: Public) -> Recovered:
 
         x⁺ = ½(d + z + x)    y⁺ = y + ρ/2 (z − d − x)    d = N(z' − z)
 
-    It assumes a public start at zero and y⁺ = y + ρ(z − x⁺), whatever x⁺ is. So it is exact for I-ADMM and W-ADMM, with the exact and
-    with the first-order step, and also for PW-ADMM with its inertia. The gradient follows: ∇f(x⁺) = y⁺ where the
-    step is exact, ∇f(x) = y⁺ where it is first order. With a random start υ the errors of x and y are 2^{−r}υ and ρ2^{−r}υ.
+    It assumes a public start at zero and y⁺ = y + ρ(z − x⁺), whatever x⁺ is. So it is exact for I-ADMM and W-ADMM,
+    with the exact and with the first-order step, and also for PW-ADMM with its inertia. The gradient follows: ∇f(x⁺)
+    = y⁺ where the step is exact, ∇f(x) = y⁺ where it is first order. With a random start υ the errors of x and y are
+    2^{−r}υ and ρ2^{−r}υ.
     """
     method, known = admm(public), evidence(visits, public)
     x = forward(known, visits, np.zeros(public.dim), 1.0)

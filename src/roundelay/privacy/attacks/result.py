@@ -12,10 +12,10 @@ from roundelay.kernels import Matrix, Vector
 class Recovered:
     """An estimate of what agent i keeps to itself: row r of `x` and `y` is its state after r visits, R + 1 rows.
 
-    `residual` is what the attack itself can measure of its own failure, and `converged` whether its equations could be
-    solved and its assumptions hold; neither uses the truth. `words` says how it went. Attacks that recover the function
-    too have its Hessian `H` and slope `g` (f = ½x'Hx + g'x), its `records` (rows label·features), or both, and always
-    its `gradient`. `gamma` holds the factors γ_r, where they were unknown.
+    `residual` is what the attack itself can measure of its own failure, and `converged` whether its equations could
+    be solved and its assumptions hold; neither uses the truth. `words` says how it went. Attacks that recover the
+    function too have its Hessian `H` and slope `g` (f = ½x'Hx + g'x), its `records` (rows label·features), or both,
+    and always its `gradient`. `gamma` holds the factors γ_r, where they were unknown.
     """
 
     x: Matrix

@@ -19,8 +19,9 @@ from roundelay.transcripts import Visits
 class Evidence:
     """One agent's visits in the paper's symbols.
 
-    `z` (R, p) what the received tokens stand for (their prox, where they carry a regulariser), `d` (R, p) the increments,
-    `s` (R + 1, p) with s_r = x_r − y_r/ρ before visit r: s_0 = 0 under every start of the paper, so that s is public.
+    `z` (R, p) what the received tokens stand for (their prox, where they carry a regulariser), `d` (R, p) the
+    increments, `s` (R + 1, p) with s_r = x_r − y_r/ρ before visit r: s_0 = 0 under every start of the paper, so that
+    s is public.
     """
 
     rho: float

@@ -13,9 +13,9 @@ from roundelay.transcripts import Visits
 def telescope(visits: Visits, public: Public) -> Recovered:
     """ŷ = ρ(x̂ − s) with s_r = Σ_{j<r} d_j, and the token that the agent sent for x̂.
 
-    All it assumes is that the start has x⁰ − y⁰/ρ = 0; then s is exact in I-ADMM, Algorithm 2, PI-ADMM1 and PI-ADMM2, with
-    either step. What is left is ρ‖x − z'‖, which goes to 0 as the agents agree: in the end ŷ = ρ(z* − s) is ∇f_i(x*). `residual` is
-    ‖d‖/‖s‖ of the last visit, how far s still moves.
+    All it assumes is that the start has x⁰ − y⁰/ρ = 0; then s is exact in I-ADMM, Algorithm 2, PI-ADMM1 and PI-ADMM2,
+    with either step. What is left is ρ‖x − z'‖, which goes to 0 as the agents agree: in the end ŷ = ρ(z* − s) is
+    ∇f_i(x*). `residual` is ‖d‖/‖s‖ of the last visit, how far s still moves.
     """
     method, known = admm(public), evidence(visits, public)
     x = np.vstack([expected_start(method, public.dim), visits.sent])

@@ -36,11 +36,12 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
 
         γ_rj·v_rj = M_j'd_r − d_rj,    v_r = z_r − M s_{r+1} − m,    M = (I − Q)⁻¹, m = Mh, r ≥ 1
 
-    Now every equation has an unknown of its own and H is no longer determined. But γ is near its mean: with γ = γ̄ the equations are
-    linear in (M, m), and what they miss, (γ − γ̄)v, is known up to its factor. "reweighted" solves them by least squares with the weights
-    1/|v|, over and over. "range" asks instead for the middle of all (M, m) with every γ in its public range, a linear program;
-    that pays with many visits. Both recover H and g to about the spread of γ over √R. y and ∇f(x*) are no safer than
-    before: x̂ forgets its errors as the forward filter does. It assumes that ρ is no eigenvalue of H.
+    Now every equation has an unknown of its own and H is no longer determined. But γ is near its mean: with γ = γ̄
+    the equations are linear in (M, m), and what they miss, (γ − γ̄)v, is known up to its factor. "reweighted" solves
+    them by least squares with the weights 1/|v|, over and over. "range" asks instead for the middle of all (M, m)
+    with every γ in its public range, a linear program; that pays with many visits. Both recover H and g to about the
+    spread of γ over √R. y and ∇f(x*) are no safer than before: x̂ forgets its errors as the forward filter does. It
+    assumes that ρ is no eigenvalue of H.
     """
     method, known = admm(public), evidence(visits, public)
     if first_order(method):
@@ -126,7 +127,8 @@ def _reweighted(rounds: _Rounds, gamma: float) -> tuple[Matrix, Vector]:
 def _in_range(rounds: _Rounds, gamma: float, spread: float, inverse: Matrix, shift: Vector) -> tuple[Matrix, Vector]:
     """The middle of all (M, m) with every γ in its range; where no point has that, the one that comes nearest.
 
-    On which side of 0 a v lies comes from the solution before; where it is too small to tell, nothing is asked at first.
+    On which side of 0 a v lies comes from the solution before; where it is too small to tell, nothing is asked at
+    first.
     """
     best, least = (inverse, shift), rounds.outside(inverse, shift, gamma, spread)
     for sure in SURE:
