@@ -49,7 +49,7 @@ def reproduce(
             written = write_figure(entry.make(found, effort), out)
         else:
             document = assemble(found, effort)
-            written = write_files(document, out)
+            written = write_files(document, out, processes=2, report=tell)
             page = write_report(document, out / "report.html")
     if entry is not None:
         if as_json:

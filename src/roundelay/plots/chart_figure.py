@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import fill
@@ -26,6 +27,9 @@ LETTER = 0.085
 LINE = 0.2
 TITLE_LETTER = 0.11
 TITLE_LINE = 0.3
+
+MANY_DECADES = 1e4
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 # The first line of each label and place in the palette.
@@ -92,7 +96,7 @@ def _draw_panel(axis: Axes, chart: Chart, columns: int) -> Lines:
 
 
 def _scale(axis: Axes, chart: Chart) -> None:
-    from matplotlib.ticker import StrMethodFormatter
+    from matplotlib.ticker import FuncFormatter, NullLocator, StrMethodFormatter
 
     if chart.log_x:
         axis.set_xscale("log", nonpositive="mask")
@@ -103,9 +107,22 @@ def _scale(axis: Axes, chart: Chart) -> None:
     if chart.y_range is not None:
         axis.set_ylim(*chart.y_range)
     for side, logarithmic in ((axis.xaxis, chart.log_x), (axis.yaxis, chart.log_y)):
+        low, high = side.get_view_interval()
+        # Over many decades the ticks between them can't be told apart, and take most of the time of drawing.
+        if logarithmic and high > MANY_DECADES * low > 0.0:
+            side.set_minor_locator(NullLocator())
+            side.set_major_formatter(FuncFormatter(power_of_ten))
         # Thousands are easier to count with a comma than with a power of ten at the corner.
         if not logarithmic and max(map(abs, side.get_view_interval())) >= 1e4:
             side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def power_of_ten(value: float, place: int) -> str:
+    """A tick's label without mathematical markup, which takes long to set; nothing between the powers."""
+    power = math.log10(value) if value > 0.0 else math.nan
+    if not abs(power - round(power)) < 1e-9:
+        return ""
+    return f"10{str(round(power)).translate(SUPERSCRIPTS)}"
 
 
 def _explain(drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend: Legend, width: float) -> None:

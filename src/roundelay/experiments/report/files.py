@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, fields
+from multiprocessing import get_context
 from pathlib import Path
 
 from roundelay.experiments.report.names import CLAIMS, check_names, figures_of, tables_of
@@ -13,17 +15,26 @@ from roundelay.plots.chart import ChartFigure, chart_numbers
 from roundelay.plots.chart_figure import draw_chart_figure
 from roundelay.plots.saving import save_figure
 
+# (what, done, total)
+Told = Callable[[str, int, int], None]
 
-def write_files(document: Document, folder: str | Path) -> tuple[Path, ...]:
+
+def write_files(
+    document: Document, folder: str | Path, processes: int = 1, report: Told | None = None
+) -> tuple[Path, ...]:
     """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv for every figure, and data/NAME.csv for every table.
 
-    The claims are in data/claims.csv. Missing folders are made. Returns the paths in the order in which they were written.
+    The claims are in data/claims.csv. Missing folders are made. Figures are drawn in so many `processes`; `report` is
+    told of each. Returns the paths, figures first.
     """
     check_names(document)
     folder = Path(folder)
     written: list[Path] = []
-    for figure in figures_of(document):
-        written += write_figure(figure, folder)
+    figures = figures_of(document)
+    for done, paths in enumerate(_each_written(figures, folder, processes), start=1):
+        written += paths
+        if report is not None:
+            report("figures", done, len(figures))
     for table in tables_of(document):
         written.append(_write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows))
     columns = [field.name for field in fields(Judged)]
@@ -31,10 +42,20 @@ def write_files(document: Document, folder: str | Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
+def _each_written(figures: Sequence[ChartFigure], folder: Path, processes: int) -> Iterator[tuple[Path, ...]]:
+    if processes == 1:
+        yield from (write_figure(figure, folder) for figure in figures)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield from pool.map(write_figure, figures, [folder] * len(figures))
+
+
 def write_figure(figure: ChartFigure, folder: str | Path) -> tuple[Path, ...]:
     """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv; missing folders are made."""
     folder = Path(folder)
     drawn = draw_chart_figure(figure)
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # what was laid out once need not be for each file
     images = [save_figure(drawn, folder / "figures" / f"{figure.name}.{suffix}") for suffix in ("png", "svg")]
     numbers = folder / "data" / f"{figure.name}.csv"
     numbers.parent.mkdir(parents=True, exist_ok=True)

@@ -29,6 +29,7 @@ HOPS = {2: 12_000, 20: 60_000}
 ITERATIONS = {2: 1_500, 20: 4_000}
 TUNING_SEEDS = (1000, 1001)
 TUNING_EVALUATIONS = {2: 10, 20: 6}
+READOUTS = 120
 # γ from the paper's 1 to well within the range of Lemma 4.
 GAMMAS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4)
 GAMMA_RUN = "γ into the proven range"
@@ -40,7 +41,7 @@ def beyond_pieces() -> tuple[Piece, ...]:
     return (*field, Piece(GAMMA_RUN, measure_gammas))
 
 
-def _rival(name: str, dim: int) -> Any:
+def _rival(effort: Effort, name: str, dim: int) -> Any:
     problem = data("least squares", AGENTS, TUNING_SEEDS[0], dim)
     if name.endswith(", tuned"):
         given = rl.COCA() if name == "COCA, tuned" else rl.WPG(alpha=1.0 / problem.L)
@@ -48,7 +49,7 @@ def _rival(name: str, dim: int) -> Any:
         return rl.tune(
             given, lambda seed: data("least squares", AGENTS, seed, dim),
             lambda seed: rl.random_network(AGENTS, DENSITY, seed=seed), seeds=TUNING_SEEDS, level=LEVEL,
-            evaluations=TUNING_EVALUATIONS[dim], units=budget, progress=False,
+            evaluations=max(int(effort.tuning_share * TUNING_EVALUATIONS[dim]), 3), units=budget, progress=False,
         ).algorithm  # fmt: skip
     # 1/L is what an agent can know before the start; what is best depends on all data.
     makers = {
@@ -64,7 +65,7 @@ def _rival(name: str, dim: int) -> Any:
 
 def measure_rival(effort: Effort, name: str, dim: int) -> Measured:
     """Error over units on the paper's least squares, network (a)."""
-    method = _rival(name, dim)
+    method = _rival(effort, name, dim)
     if name == "I-ADMM, read out":
         units, errors = _readouts(effort, method, dim)
         reached = [_first_below(units, row) for row in errors]
@@ -72,7 +73,7 @@ def measure_rival(effort: Effort, name: str, dim: int) -> Measured:
         table = pd.DataFrame({"units": units, "low": low, "median": middle, "high": high})
         return Measured({"median units to 1e-6": float(np.median(reached))}, {"curve": table})
     gossip, walks = name in ("COCA", "COCA, tuned", "NIDS"), name != "one pass"
-    steps = ITERATIONS[dim] if gossip else HOPS[dim]
+    steps = int(effort.gossip_share * ITERATIONS[dim]) if gossip else HOPS[dim]
     marks = np.unique(np.geomspace(1, steps, 300).astype(int)).tolist() if walks else None
     ensemble = rl.simulate(
         method,
@@ -96,8 +97,8 @@ def _numbers_of(method: Any) -> Mapping[str, float]:
 
 
 def _readouts(effort: Effort, method: Any, dim: int) -> tuple[Vector, Matrix]:
-    """What one agent's readout would have been after every lap."""
-    laps = HOPS[dim] // AGENTS
+    """What one agent's readout would have been after so many laps."""
+    every = np.unique(np.geomspace(1, HOPS[dim] // AGENTS, READOUTS).astype(int))
     rows = []
     for seed in range(effort.seeds):
         problem, network = data("least squares", AGENTS, seed, dim), rl.random_network(AGENTS, DENSITY, seed=seed)
@@ -105,19 +106,10 @@ def _readouts(effort: Effort, method: Any, dim: int) -> tuple[Vector, Matrix]:
             method, problem, network, HOPS[dim], seed=seed, record=HOPS[dim], transcript=True, progress=False
         )
         assert run.transcript is not None
-        received = run.transcript.worked_on_by(0)[:laps]
-        size = np.linalg.norm(problem.optimum)
-        rows.append(
-            [
-                float(
-                    np.linalg.norm(read_out(received[: lap + 1], received[lap], True).estimate - problem.optimum) / size
-                )
-                for lap in range(len(received))
-            ]
-        )
-    shortest = min(len(row) for row in rows)
-    errors = np.maximum(np.array([row[:shortest] for row in rows]), 1e-17)
-    return AGENTS * np.arange(1.0, shortest + 1.0), errors
+        received = run.transcript.worked_on_by(0)
+        read = np.array([read_out(received[:lap], received[lap - 1], True).estimate for lap in every])
+        rows.append(np.linalg.norm(read - problem.optimum, axis=1) / np.linalg.norm(problem.optimum))
+    return AGENTS * every.astype(np.float64), np.maximum(np.array(rows), 1e-17)
 
 
 def _first_below(units: Vector, errors: Vector) -> float:

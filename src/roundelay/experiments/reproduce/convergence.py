@@ -66,7 +66,7 @@ def measure_panel(effort: Effort, kind: Kind, panel: Panel, method: str) -> Meas
 
 def run_method(effort: Effort, kind: Kind, panel: Panel, algorithm: Any, dim: int = 2) -> rl.Ensemble:
     """A run of a method for each seed, of the length that its family needs."""
-    steps, marks = steps_and_marks(kind, panel, algorithm)
+    steps, marks = steps_and_marks(effort, kind, panel, algorithm)
     gossip = hasattr(algorithm.parts(), "mixing")
     return rl.simulate(
         algorithm,
@@ -80,11 +80,11 @@ def run_method(effort: Effort, kind: Kind, panel: Panel, algorithm: Any, dim: in
     )
 
 
-def steps_and_marks(kind: Kind, panel: Panel, algorithm: Any) -> tuple[int, list[int]]:
+def steps_and_marks(effort: Effort, kind: Kind, panel: Panel, algorithm: Any) -> tuple[int, list[int]]:
     """How many hops or iterations, and which of them the history keeps: dense both on a linear and a log axis."""
     parts = algorithm.parts()
     if hasattr(parts, "mixing"):
-        steps = GOSSIP_ITERATIONS[kind]
+        steps = int(effort.gossip_share * GOSSIP_ITERATIONS[kind])
     else:
         steps = (PARALLEL_HOPS if parts.tokens > 1 else TOKEN_HOPS)[kind] * panel.agents // 100
     marks = np.union1d(np.linspace(1, steps, 400), np.geomspace(1, steps, 200)).astype(int)

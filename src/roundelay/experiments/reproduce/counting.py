@@ -54,7 +54,7 @@ def measure_counts(effort: Effort) -> Measured:
         for name, equations, unknowns, count in systems
     ]
     # What the paper's count leaves out: a scalar γ for p coordinates, and that all gradients are those of one f_i.
-    for dim, visits in ((2, 20), (2, 6), (2, 5), (10, 20), (1, 20)):
+    for dim, visits in ((2, 20), (2, 6), (2, 5), (5, 20), (1, 20)):
         count = count_system(np.zeros(visits, np.int64), 1, dim, True, True)
         name = f"quadratic f_i, p = {dim}, {visits} visits"
         rows.append((name, 0, 0, count.equations, count.unknowns, count.rank, count.determined, count.sought))

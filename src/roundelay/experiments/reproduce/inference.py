@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 import roundelay as rl
+from roundelay.engine.replay import Replayed, replay
+from roundelay.experiments.field_methods import Kind
 from roundelay.experiments.reproduce.eavesdropping import AGENTS, DENSITY
 from roundelay.experiments.reproduce.effort import Effort
 from roundelay.experiments.reproduce.measured import Measured
-from roundelay.experiments.reproduce.paper import DIM, data, method_named
+from roundelay.experiments.reproduce.paper import DIM, KINDS, data, method_named
 from roundelay.experiments.reproduce.pieces import Piece
-from roundelay.experiments.reproduce.states import States
 from roundelay.kernels import Matrix
 from roundelay.plots.chart import Chart, ChartFigure, Series
 from roundelay.privacy import Public
@@ -39,20 +40,16 @@ def inference_pieces() -> tuple[Piece, ...]:
     )
 
 
-def watched(algorithm: Any, kind: Any, seed: int, hops: int) -> tuple[rl.Run, Any]:
-    """A run with its transcript and all states at every hop."""
+def watched(algorithm: Any, kind: Kind, seed: int, hops: int) -> tuple[rl.Run, Any]:
+    """A run with its transcript."""
     problem, network = data(kind, AGENTS, seed), rl.random_network(AGENTS, DENSITY, seed=seed)
-    everyone = States(tuple(range(AGENTS)), tuple(range(DIM)))
-    run = rl.simulate(
-        algorithm, problem, network, hops, seed=seed, record=1, transcript=True, monitors=[everyone], progress=False
-    )
+    run = rl.simulate(algorithm, problem, network, hops, seed=seed, record=hops, transcript=True, progress=False)
     return run, problem
 
 
-def truth_of(run: rl.Run, letter: str, agent: int, seen: Seen) -> Matrix:
-    """x or y of an agent after each of its visits, R + 1 rows."""
-    hops = np.concatenate([[0], seen.visits_of(agent).hop + 1])
-    return np.column_stack([run.column(f"{letter} {agent} {d}")[hops] for d in range(DIM)])
+def truth_of(run: rl.Run, problem: Any, agent: int, seen: Seen) -> Replayed:
+    """x and y of an agent after each of its visits, R + 1 rows."""
+    return replay(run.algorithm.parts(), problem, run.seed, seen.visits_of(agent))
 
 
 def relative(estimate: Matrix, truth: Matrix) -> float:
@@ -63,13 +60,14 @@ def relative(estimate: Matrix, truth: Matrix) -> float:
 def measure_exactly(effort: Effort) -> Measured:
     """I-ADMM: x, y and ∇f of all agents at all visits, by the recursion."""
     worst = {"x": 0.0, "y": 0.0, "gradient": 0.0}
-    for kind in ("least squares", "logistic"):
+    for kind in KINDS:
         run, problem = watched(method_named("I-ADMM", kind), kind, 0, HOPS)
         assert run.transcript is not None
         seen, public = run.transcript.seen_by(Eavesdropper()), Public(run.algorithm, AGENTS, DIM)
         for agent in range(AGENTS):
             found = recursion(seen.visits_of(agent), public)
-            x, y = truth_of(run, "x", agent, seen), truth_of(run, "y", agent, seen)
+            truth = truth_of(run, problem, agent, seen)
+            x, y = truth.x, truth.y
             # The exact step leaves y⁺ = ∇f(x⁺), the first-order one y⁺ = ∇f(x).
             points = x[1:] if kind == "least squares" else x[:-1]
             slopes = np.array([problem.gradient(agent, point) for point in points])
@@ -82,13 +80,14 @@ def measure_exactly(effort: Effort) -> Measured:
 def measure_backwards(effort: Effort) -> Measured:
     """Algorithm 2: the backward recursion's error against the paper's bounds, and what longer runs do to it."""
     hops = LAPS[-1] * AGENTS
-    run, _ = watched(method_named("Algorithm 2", "least squares"), "least squares", 0, hops)
+    run, problem = watched(method_named("Algorithm 2", "least squares"), "least squares", 0, hops)
     assert run.transcript is not None
     seen, public = run.transcript.seen_by(Eavesdropper()), Public(run.algorithm, AGENTS, DIM)
     rho = run.algorithm.rho
     rows, exactness, broken_x, broken_y = [], 0.0, 0, 0
     for agent in range(0, AGENTS, 10):
-        x, y = truth_of(run, "x", agent, seen), truth_of(run, "y", agent, seen)
+        truth = truth_of(run, problem, agent, seen)
+        x, y = truth.x, truth.y
         visits = seen.visits_of(agent)
         for laps in LAPS:
             part = visits.first(laps)
@@ -141,7 +140,7 @@ def measure_broken(effort: Effort) -> Measured:
     rows = []
     for agent in range(AGENTS):
         visits = seen.visits_of(agent)
-        y = truth_of(run, "y", agent, seen)
+        y = truth_of(run, problem, agent, seen).y
         filtered, found = forward_filter(visits, public), parametric_step_size(visits, public)
         assert found.H is not None
         assert found.g is not None
