@@ -36,10 +36,7 @@ POINTS = 220
 SLOPE_FROM, SLOPE_TO = 1e-4, 1e-9
 
 TITLES = {"least squares": "decentralised least squares (“ridge”)", "logistic": "decentralised logistic regression"}
-METRIC_WORDS = {
-    "accuracy": "accuracy  (1/N) Σ ‖x_i − x*‖ / ‖x_i⁰ − x*‖",
-    "error": "common error  (1/N) Σ ‖x_i − x*‖ / ‖x*‖",
-}
+METRIC_WORDS = {"accuracy": "accuracy", "error": "common error"}
 
 
 def convergence_pieces() -> tuple[Piece, ...]:
@@ -152,9 +149,9 @@ def convergence_figure(found: Mapping[str, Measured], effort: Effort, kind: Kind
     return ChartFigure(
         name,
         f"Fig. {name[3:]}: accuracy over communication, {TITLES[kind]}",
-        f"Median over {effort.seeds} seeds, band from the 10 % to the 90 % quantile. Above: the paper's accuracy, whose"
-        " denominator is large for the methods that start far away (PI-ADMM1, PI-ADMM2). Below: the common error, in"
-        " which all have the same denominator.",
+        f"Median over {effort.seeds} seeds, band from the 10 % to the 90 % quantile. Above: the paper's"
+        " accuracy (1/N) Σ ‖x_i − x*‖ / ‖x_i⁰ − x*‖, whose denominator is large for the methods that start far away (PI-ADMM1,"
+        " PI-ADMM2). Below: the common error (1/N) Σ ‖x_i − x*‖ / ‖x*‖, which has the same denominator for all.",
         charts,
         columns=len(PANELS),
         command=f"roundelay reproduce {name}" + (" --quick" if effort.name == "quick" else ""),
@@ -169,7 +166,7 @@ def _chart(found: Mapping[str, Measured], kind: Kind, panel: Panel, metric: str)
         units, low, middle, high = (table[name].to_numpy(np.float64) for name in ("units", "low", "median", "high"))
         series.append(Series(method_words(method, kind), units, middle, place_of(method), low=low, high=high))
     return Chart(
-        f"{panel.title}: {'accuracy' if metric == 'accuracy' else 'common error'}",
+        f"{panel.title}: {METRIC_WORDS[metric]}",
         "communication cost (units)",
         METRIC_WORDS[metric],
         tuple(series),
