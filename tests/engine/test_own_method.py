@@ -78,8 +78,8 @@ class OwnMethod:
         functions = (("visit", self.function), ("estimate", estimate_is_token), ("unrest", never_at_rest))
         return Part(functions, DescentNumbers(self.alpha, self.momentum))
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
-        zero = np.zeros((agents, dim))
+    def start_states(self, seed: int, problem: Any) -> Initial:
+        zero = np.zeros((problem.agents, problem.dim))
         return Initial(zero, zero, zero)
 
     def mean_token(self, x: Any, y: Any) -> None:

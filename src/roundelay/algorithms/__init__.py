@@ -1,6 +1,8 @@
-"""The token family, one update under four choices, with its relatives that step along a gradient; and gossip."""
+"""The token family, one update under five choices, with its relatives that step along a gradient; and gossip."""
 
+from roundelay.algorithms.beginnings import Beginning, SealedSum
 from roundelay.algorithms.conditions import Condition, Conditions
+from roundelay.algorithms.defences import ContributionNoise, Defence, MaskedLinks, NoDefence
 from roundelay.algorithms.gossip import (
     CHOCO,
     COCA,
@@ -28,6 +30,7 @@ from roundelay.algorithms.gossip import (
     WeightedADMM,
 )
 from roundelay.algorithms.gradient import WPG, IncrementalGradient
+from roundelay.algorithms.hidden_starts import SealedStart, ZeroSumStart
 from roundelay.algorithms.incremental import IADMM, PIADMM1, PIADMM2, RandomStart
 from roundelay.algorithms.one_pass import OnePass
 from roundelay.algorithms.perturbations import (
@@ -39,10 +42,11 @@ from roundelay.algorithms.perturbations import (
     Unperturbed,
 )
 from roundelay.algorithms.sag import MCSAG
-from roundelay.algorithms.starts import Beginning, Start, UniformStart, ZeroStart
+from roundelay.algorithms.starts import Start, UniformStart, ZeroStart
 from roundelay.algorithms.stochastic import SIADMM
 from roundelay.algorithms.token_method import Initial, TokenADMM, TokenMethod
 from roundelay.algorithms.tunable import Tunable
+from roundelay.algorithms.vector_steps import VectorStepSizeNoise
 from roundelay.algorithms.walking import IPWADMM, PWADMM, WADMM
 from roundelay.algorithms.xsteps import Exact, FirstOrder, Sampled, XStep
 
@@ -68,6 +72,8 @@ __all__ = [
     "ColouredDADMM",
     "Condition",
     "Conditions",
+    "ContributionNoise",
+    "Defence",
     "DualPerturbedADMM",
     "EFSignSGD",
     "Everyone",
@@ -79,8 +85,10 @@ __all__ = [
     "IncrementalGradient",
     "Inertia",
     "Initial",
+    "MaskedLinks",
     "Metropolis",
     "Mixing",
+    "NoDefence",
     "OnePass",
     "Penalties",
     "PenaltyPerturbedADMM",
@@ -92,6 +100,8 @@ __all__ = [
     "Sampled",
     "Scaffnew",
     "Schedule",
+    "SealedStart",
+    "SealedSum",
     "SparseDropping",
     "Start",
     "StepSizeNoise",
@@ -100,7 +110,9 @@ __all__ = [
     "Tunable",
     "UniformStart",
     "Unperturbed",
+    "VectorStepSizeNoise",
     "WeightedADMM",
     "XStep",
     "ZeroStart",
+    "ZeroSumStart",
 ]

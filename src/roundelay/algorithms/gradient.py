@@ -92,9 +92,10 @@ class WalkGradient:
             WPGNumbers(float(self.alpha), part.numbers),
         )
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
+    def start_states(self, seed: int, problem: Problem) -> Initial:
         """y_i⁰ = z⁰ = 0."""
-        return Initial(np.zeros((agents, dim)), np.zeros((agents, dim)), np.zeros((agents, dim)))
+        shape = (problem.agents, problem.dim)
+        return Initial(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     def mean_token(self, x: Matrix, y: Matrix) -> Vector:
         """z̄ = (1/N) Σ y_i."""
@@ -199,9 +200,10 @@ class Descent:
             DescentNumbers(float(self.alpha), float(self.decay)),
         )
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
+    def start_states(self, seed: int, problem: Problem) -> Initial:
         """Everything at 0."""
-        return Initial(np.zeros((agents, dim)), np.zeros((agents, dim)), np.zeros((agents, dim)))
+        shape = (problem.agents, problem.dim)
+        return Initial(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     def mean_token(self, x: Matrix, y: Matrix) -> None:
         """There is no invariant."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from roundelay.algorithms.conditions import Conditions, first_order_stability, lemma_2, lemma_4
+from roundelay.algorithms.defences import Defence, NoDefence
 from roundelay.algorithms.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
 from roundelay.algorithms.starts import Start, UniformStart, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.algorithms.tunable import Tunable
+from roundelay.algorithms.vector_steps import VectorStepSizeNoise
 from roundelay.algorithms.xsteps import xstep
 from roundelay.networks.walks import Cycle
 from roundelay.problems import NoRegulariser, Problem, Regulariser
@@ -21,8 +23,9 @@ class IADMM:
 
         x⁺ = prox_i(z + y/ρ, ρ)    y⁺ = y + ρ(z − x⁺)    z⁺ = z + (s⁺ − s)/N    s = x − y/ρ
 
-    `rho` is ρ. `first_order` replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/ρ. `regulariser` is an r
-    that the token carries, so that Σ f_i + r is minimised.
+    `rho` is ρ. `first_order` replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/ρ. `regulariser` is an r that the
+    token carries, so that Σ f_i + r is minimised. `start` and `defence` are what hides the agents' functions, such as
+    `SealedStart()` and `ContributionNoise()`.
     """
 
     name: ClassVar[str] = "I-ADMM"
@@ -31,13 +34,22 @@ class IADMM:
     first_order: bool = False
     start: Start = ZeroStart()
     regulariser: Regulariser = NoRegulariser()
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, no perturbation, zero start."""
-        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start, self.regulariser)
+        return TokenADMM(
+            self.rho,
+            Cycle(),
+            xstep(self.first_order),
+            Unperturbed(),
+            self.start,
+            self.regulariser,
+            defence=self.defence,
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Which lemma's conditions hold on this problem."""
@@ -59,13 +71,14 @@ class RandomStart:
     rho: float = 10.0
     first_order: bool = False
     start: Start = UniformStart(0.0, 100.0)
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, no perturbation, random start."""
-        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start)
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), Unperturbed(), self.start, defence=self.defence)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Which lemma's conditions hold on this problem."""
@@ -78,8 +91,9 @@ class PIADMM1:
 
         x⁺ = prox_i(z + y/(ργ), ργ)    y⁺ = y + ργ(z − x⁺)    z⁺ = z + (s⁺ − s)/N    s = x − y/ρ
 
-    `rho` is ρ. γ is drawn anew at each visit, uniformly within `gamma_spread` (relative) of `gamma`.
-    `first_order` replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/(ργ).
+    `rho` is ρ. γ is drawn anew at each visit, uniformly within `gamma_spread` (relative) of `gamma`. `first_order`
+    replaces f_i by its tangent: x⁺ = z + (y − ∇f_i(x))/(ργ). `gamma_is="vector"` draws one γ for each coordinate; see
+    `VectorStepSizeNoise` for what that does not hide. `start` and `defence` are what hides more.
     """
 
     name: ClassVar[str] = "PI-ADMM1"
@@ -89,14 +103,19 @@ class PIADMM1:
     start: Start = UniformStart(0.0, 100.0)
     first_order: bool = False
     gamma: float = 1.0
+    gamma_is: Literal["scalar", "vector"] = "scalar"
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Cycle, x-step, perturbed step size, random start."""
-        noise = StepSizeNoise(self.gamma_spread, self.gamma)
-        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start)
+        if self.gamma_is not in ("scalar", "vector"):
+            raise ValueError(f'gamma_is is {self.gamma_is!r}: use "scalar" or "vector".')
+        kind = StepSizeNoise if self.gamma_is == "scalar" else VectorStepSizeNoise
+        noise = kind(self.gamma_spread, self.gamma)
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start, defence=self.defence)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Which lemma's conditions hold on this problem."""
@@ -124,6 +143,7 @@ class PIADMM2:
     start: Start = UniformStart(0.0, 100.0)
     first_order: bool = False
     sigma_is: Literal["deviation", "variance"] = "deviation"
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
@@ -133,7 +153,7 @@ class PIADMM2:
         if self.sigma_is not in ("deviation", "variance"):
             raise ValueError(f'sigma_is is {self.sigma_is!r}: use "deviation" or "variance".')
         noise = PrimalNoise(self.sigma if self.sigma_is == "deviation" else max(self.sigma, 0.0) ** 0.5)
-        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start)
+        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start, defence=self.defence)
 
     def conditions(self, problem: Problem) -> Conditions:
         """No theorem covers the noise; for the step itself the first-order form has a condition."""

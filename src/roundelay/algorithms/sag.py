@@ -66,8 +66,9 @@ class AveragedGradient:
         functions = (("visit", visit_sag), ("estimate", estimate_is_token), ("unrest", never_at_rest))
         return Part(functions, SAGNumbers(float(self.gamma)))
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
+    def start_states(self, seed: int, problem: Problem) -> Initial:
         """Everything at 0; below the agents' rows one for ḡ."""
+        agents, dim = problem.agents, problem.dim
         return Initial(np.zeros((agents, dim)), np.zeros((agents, dim)), np.zeros((agents + 1, dim)))
 
     def mean_token(self, x: Matrix, y: Matrix) -> None:

@@ -2,7 +2,7 @@
 
 `visit` in `update.py` calls these names. The engines fill each with a kernel function of the chosen part:
 `minimise`, `gradient` and `row_slope` come from the problem, `solve` from the x-step, `step_sizes` and
-`disturb` from the perturbation, `at_token` from the regulariser.
+`disturb` from the perturbation, `at_token` from the regulariser, `conceal` and `as_sent` from the defence.
 """
 
 from __future__ import annotations
@@ -59,4 +59,16 @@ def estimate(method: Any, agents: int, token: Vector, z: Vector) -> None:
 @slot
 def at_token(regulariser: Any, scale: float, token: Vector, z: Vector) -> None:
     """Z = argmin_z scale·r(z) + ½‖z − token‖²: the token itself without a regulariser."""
+    raise NotImplementedError
+
+
+@slot
+def conceal(defence: Any, seed: int, i: int, hop: int, turn: int, change: Vector) -> None:
+    """Add what hides the agent's contribution N(z⁺ − z) to it."""
+    raise NotImplementedError
+
+
+@slot
+def as_sent(defence: Any, moved: float) -> float:
+    """A coordinate of the token as it can be sent: itself, or rounded."""
     raise NotImplementedError

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from roundelay.algorithms.beginnings import Beginning
 from roundelay.kernels import START, Matrix
 from roundelay.kernels.random import uniforms_of_agents
-
-
-class Beginning(NamedTuple):
-    """x_i⁰ and y_i⁰ of all agents."""
-
-    x: Matrix
-    y: Matrix
+from roundelay.problems import Problem
 
 
 class Start(Protocol):
-    """A rule for x_i⁰ and y_i⁰; the token starts at 0."""
+    """A rule for x_i⁰ and y_i⁰, and where it is not 0 for the token.
 
-    def draw(self, seed: int, agents: int, dim: int, rho: float) -> Beginning:
-        """The states before the first hop."""
+    One that works with a single token only has `one_token = True`.
+    """
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop. An agent's may depend on its own function, not on those of others."""
 
 
 @dataclass(frozen=True)
 class ZeroStart:
     """x_i = y_i = 0."""
 
-    def draw(self, seed: int, agents: int, dim: int, rho: float) -> Beginning:
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
-        return Beginning(np.zeros((agents, dim)), np.zeros((agents, dim)))
+        shape = (problem.agents, problem.dim)
+        return Beginning(np.zeros(shape), np.zeros(shape))
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,20 @@ class UniformStart:
     printed_sign: bool = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
-            raise ValueError(
-                f"A uniform start from {self.low} to {self.high} is not possible: use finite bounds, the smaller first."
-            )
+        check_bounds(self.low, self.high)
 
-    def draw(self, seed: int, agents: int, dim: int, rho: float) -> Beginning:
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
-        x = self.low + (self.high - self.low) * uniforms_of_agents(seed, agents, dim, START)
+        x = uniform_states(seed, problem, self.low, self.high)
         return Beginning(x, (-rho if self.printed_sign else rho) * x)
+
+
+def check_bounds(low: float, high: float) -> None:
+    """Bounds are finite, the smaller first."""
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ValueError(f"A uniform start from {low} to {high} is not possible: use finite bounds, the smaller first.")
+
+
+def uniform_states(seed: int, problem: Problem, low: float, high: float) -> Matrix:
+    """υ of all agents."""
+    return low + (high - low) * uniforms_of_agents(seed, problem.agents, problem.dim, START)

@@ -1,4 +1,4 @@
-"""What the engines need to know of a token method, and the ADMM family as one such method under four choices."""
+"""What the engines need to know of a token method, and the ADMM family as one such method under five choices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from roundelay.algorithms.beginnings import SealedSum
+from roundelay.algorithms.defences import Defence, NoDefence
 from roundelay.algorithms.perturbations import Perturbation
 from roundelay.algorithms.starts import Start
 from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
@@ -16,16 +18,21 @@ from roundelay.algorithms.xsteps import XStep
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Walk
-from roundelay.problems import NoRegulariser, Regulariser
+from roundelay.problems import NoRegulariser, Problem, Regulariser
 
 
 @dataclass(frozen=True, eq=False)
 class Initial:
-    """The states before the first hop; the token starts at 0."""
+    """The states before the first hop; the token starts at 0, unless `token` says where.
+
+    `sealed` is a sum that goes round once before the first hop.
+    """
 
     x: Matrix
     y: Matrix
     share: Matrix
+    token: Vector | None = None
+    sealed: SealedSum | None = None
 
 
 class TokenMethod(Protocol):
@@ -55,8 +62,8 @@ class TokenMethod(Protocol):
     def update(self) -> Part:
         """The kernel functions `visit`, `estimate` and `unrest` with all that they call, and their numbers."""
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
-        """x_i, y_i and c_i before the first hop."""
+    def start_states(self, seed: int, problem: Problem) -> Initial:
+        """x_i, y_i and c_i before the first hop, and the token where it does not start at 0."""
 
     def mean_token(self, x: Matrix, y: Matrix) -> Vector | None:
         """The invariant: what the mean of the tokens must be, given all states. None where there is none."""
@@ -78,11 +85,12 @@ CHOICES = {
     "walk": ("first_places", "MetropolisWalk()"),
     "start": ("draw", "UniformStart(0.0, 100.0)"),
     "regulariser": ("prox", "L1(0.1)"),
+    "defence": ("content_floor", "ContributionNoise()"),
 }
 
 
 def check_choice(name: str, choice: Any) -> None:
-    """Refuse what is not a walk, a start or a regulariser."""
+    """Refuse what is not a walk, a start, a regulariser or a defence."""
     member, example = CHOICES[name]
     if isinstance(choice, type) or not hasattr(choice, member):
         raise ValueError(f"The {name} is {choice!r}: use an object such as {example}.")
@@ -90,11 +98,11 @@ def check_choice(name: str, choice: Any) -> None:
 
 @dataclass(frozen=True)
 class TokenADMM:
-    """Incremental ADMM: one update, four choices.
+    """Incremental ADMM: one update, five choices.
 
     The update is `visit` in `update.py`. The choices are where the token goes (`walk`), how x is solved
-    (`xstep`), what is perturbed (`perturbation`), and how it starts (`start`). Besides, the token may
-    carry a regulariser, and several tokens may go round at once.
+    (`xstep`), what is perturbed (`perturbation`), how it starts (`start`), and what hides the contributions (`defence`).
+    Besides, the token may carry a regulariser, and several tokens may go round at once.
     """
 
     rho: float
@@ -104,6 +112,7 @@ class TokenADMM:
     start: Start
     regulariser: Regulariser = NoRegulariser()
     tokens: int = 1
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)
@@ -111,6 +120,12 @@ class TokenADMM:
         check_choice("walk", self.walk)
         check_choice("start", self.start)
         check_choice("regulariser", self.regulariser)
+        check_choice("defence", self.defence)
+        if self.tokens > 1 and getattr(self.start, "one_token", False):
+            raise ValueError(
+                f"{type(self.start).__name__} sets one token to the sum of its lap, but {self.tokens} tokens go round: "
+                "use one token, or another start."
+            )
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -119,19 +134,19 @@ class TokenADMM:
 
     def update(self) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
-        parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part())
+        parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part(), self.defence.part())
         functions: list[tuple[str, Callable[..., Any]]] = [
-            ("visit", visit),
+            ("visit", getattr(self.perturbation, "visit", visit)),
             ("estimate", estimate),
             ("unrest", unrest),
             *(pair for part in parts for pair in part.functions),
         ]
         return Part(tuple(functions), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
 
-    def start_states(self, seed: int, agents: int, dim: int) -> Initial:
-        """x_i and y_i as the start says, c_i = x_i − y_i/ρ."""
-        x, y = self.start.draw(seed, agents, dim, self.rho)
-        return Initial(x, y, x - y / self.rho)
+    def start_states(self, seed: int, problem: Problem) -> Initial:
+        """x_i and y_i as the start says, c_i = x_i − y_i/ρ unless it says otherwise."""
+        x, y, share, token, sealed = self.start.draw(seed, problem, self.rho)
+        return Initial(x, y, x - y / self.rho if share is None else share, token, sealed)
 
     def mean_token(self, x: Matrix, y: Matrix) -> Vector:
         """z = (1/N) Σ (x_i − y_i/ρ)."""
@@ -144,10 +159,13 @@ class TokenADMM:
     def no_contentment(self, content: float, dim: int, agents: int) -> str:
         """With several tokens nobody sees the whole; with noise, or steps that shrink, contentment means nothing."""
         floor = self.perturbation.content_floor(self.rho, dim, agents)
+        coarse = self.defence.content_floor(self.rho, dim, agents)
         if self.tokens > 1:
             return f"{self.tokens} tokens go round, and no agent ever sees them together"
         if math.isinf(floor):
             return "its steps shrink by themselves, so that every agent is content wherever it stands"
         if content < floor:
             return f"its primal noise keeps the agents from ever being content all at once below {floor:.2g}"
+        if content < coarse:
+            return f"the grid on which its tokens travel keeps the agents from ever being content below {coarse:.2g}"
         return ""

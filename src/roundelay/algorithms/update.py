@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from roundelay.algorithms.slots import at_token, disturb, gradient, solve, step_sizes
+from roundelay.algorithms.slots import as_sent, at_token, conceal, disturb, gradient, solve, step_sizes
 from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, each, norm, vector
 
 
 class ADMMNumbers(NamedTuple):
-    """ρ, and the numbers of the x-step, the perturbation and the regulariser."""
+    """ρ, and the numbers of the x-step, the perturbation, the regulariser and the defence."""
 
     rho: float
     xstep: Any
     perturbation: Any
     regulariser: Any
+    defence: Any
 
 
 def visit(
@@ -39,10 +40,11 @@ def visit(
         s⁺ = x⁺ − y⁺/ρ
         z⁺ = z + M/N (s⁺ − c),   c⁺ = c + N/M (z⁺ − z)
 
-    β, δ, τ come from `step_sizes` (ρ, ρ, 0 for I-ADMM; ργ, ργ, 0 for PI-ADMM1), ω from `disturb`. With
-    τ = 0 the x-step is prox_i(z + y/β, β). `share` holds c_i: agent i's part of Nz as it actually stands.
-    It equals s_i up to rounding, and because the rounding of one visit is repaid at the next, the token
-    never drifts. M is the number of tokens. Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
+    β, δ, τ come from `step_sizes` (ρ, ρ, 0 for I-ADMM; ργ, ργ, 0 for PI-ADMM1), ω from `disturb`. With τ = 0 the
+    x-step is prox_i(z + y/β, β). `share` holds c_i: agent i's part of Nz as it actually stands. It equals s_i up to
+    rounding, and because the rounding of one visit is repaid at the next, the token never drifts. A defence may add
+    noise to s⁺ − c (`conceal`) or round z⁺ (`as_sent`): then c differs from s by that much, and it too is repaid at
+    the next visit. M is the number of tokens. Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
     """
     z, w, new, change = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
     rho = method.rho
@@ -56,11 +58,14 @@ def visit(
     for d in each(DIM):
         multiplier = y[i, d] + step * (z[d] - new[d])
         change[d] = new[d] - multiplier * inverse_rho - share[i, d]
-        moved = token[d] + fraction * change[d]
-        share[i, d] += whole * (moved - token[d])
-        token[d] = moved
         x[i, d] = new[d]
         y[i, d] = multiplier
+    conceal(method.defence, seed, i, hop, turn, change)
+    for d in each(DIM):
+        moved = token[d] + fraction * change[d]
+        moved = as_sent(method.defence, moved)
+        share[i, d] += whole * (moved - token[d])
+        token[d] = moved
     if watch:
         return distance(new, z), rho * norm(change)
     return 0.0, 0.0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from roundelay.algorithms.conditions import Conditions, walkman
+from roundelay.algorithms.defences import Defence, NoDefence
 from roundelay.algorithms.perturbations import Inertia, Unperturbed
 from roundelay.algorithms.starts import Start, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
@@ -24,6 +25,7 @@ class WADMM:
     I-ADMM's update with the token on a random walk. `rho` is ρ (the papers' β). `walk` is
     `MetropolisWalk()`, `UniformWalk()` or `ClosedUniformWalk()`. `regulariser` is an r that the token
     carries, so that Σ f_i + r is minimised (the Walkman paper's own scaling minimises Σ f_i + N·r).
+    `start` and `defence` are what hides the agents' functions, such as `SealedStart()` and `ContributionNoise()`.
     """
 
     name: ClassVar[str] = "W-ADMM"
@@ -33,13 +35,22 @@ class WADMM:
     first_order: bool = False
     start: Start = ZeroStart()
     regulariser: Regulariser = NoRegulariser()
+    defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
     def parts(self) -> TokenADMM:
         """Random walk, x-step, no perturbation, zero start."""
-        return TokenADMM(self.rho, self.walk, xstep(self.first_order), Unperturbed(), self.start, self.regulariser)
+        return TokenADMM(
+            self.rho,
+            self.walk,
+            xstep(self.first_order),
+            Unperturbed(),
+            self.start,
+            self.regulariser,
+            defence=self.defence,
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Which theorem's conditions hold on this problem."""

@@ -12,7 +12,7 @@ from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.engine.monitors import Monitor
 from roundelay.engine.options import Options
-from roundelay.kernels import Matrix
+from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
 from roundelay.networks import Network
@@ -199,11 +199,20 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
     return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
 
 
-def check_balance(initial_share: Matrix, name: str) -> None:
+def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
     """The agents' own stopping rule rests on Σc_i = Nz, which a start must not break."""
-    mean, size = np.abs(initial_share.mean(axis=0)).max(), np.abs(initial_share).max()
-    if mean > 1e-9 * (1.0 + size):
+    gap, size = np.abs(initial_share.mean(axis=0) - token).max(), np.abs(initial_share).max()
+    if gap > 1e-9 * (1.0 + size):
         raise ValueError(
-            f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = 0: "
+            f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = Nz: "
             "leave `content` out, or use another start."
+        )
+
+
+def check_words(sealed: bool, masked: bool, noise: float, name: str) -> None:
+    """Words modulo 2⁶⁴ arrive as they were sent, or not at all."""
+    if noise > 0.0 and (sealed or masked):
+        what = "a sealed start" if sealed else "masked links"
+        raise ValueError(
+            f"{name} with {what} sends words of 64 bits, to which a link can't add noise: leave `noise` out of the network's conditions."
         )

@@ -19,6 +19,7 @@ from roundelay.engine.checks import (
     check_reader,
     check_stopping,
     check_tolerance,
+    check_words,
     marks_of,
     name_of,
     steps_of,
@@ -28,6 +29,7 @@ from roundelay.engine.choose import Assembly, Prepared, gossip_assembly, prepare
 from roundelay.engine.drive import Course, all_confirm, drive
 from roundelay.engine.gossip_state import GossipState, new_gossip_state
 from roundelay.engine.interrupts import Interrupt
+from roundelay.engine.laps import cost_of_lap, first_agent, lap_from, with_words
 from roundelay.engine.one_pass import run_one_pass
 from roundelay.engine.options import Options
 from roundelay.engine.progress import Report
@@ -44,9 +46,6 @@ from roundelay.engine.state import State, new_state
 from roundelay.networks import Network
 from roundelay.networks.walks import Cycle
 from roundelay.problems import Problem, composite_optimum
-
-# Hops with numbers from here on belong to the laps of frozen tokens.
-LAST_LAPS = 2**40
 
 
 def run_algorithm(
@@ -99,21 +98,27 @@ def _run_token(
     marks = marks_of(options.record, hops)
     optimum = np.array(composite_optimum(problem, method.regulariser))
     last_lap = len(network.tour().order) if content is not None else 0
+    wire = getattr(getattr(method, "defence", None), "wire", None)
     frozen: list[int] = []
 
     def run(prepared: Prepared) -> Course[State]:
         state = new_state(
             method, problem, network, seed, optimum, marks, tolerance, content, options.reader, conditions
         )
+        check_words(state.sealed is not None, wire is not None, 0.0 if conditions is None else conditions.noise, name)
         if content is not None:
-            check_balance(state.agents.share, name)
+            check_balance(state.agents.share, state.mean_token, name)
+        if state.sealed is not None:
+            first_lap = lap_from(network, first_agent(method.walk, network, seed))
+            state.clock[loop.UNITS] += cost_of_lap(prepared, state.links, first_lap, seed, 0, working=True)
 
         def before(state: State, until: int) -> State:
             return state.with_room(until) if options.transcript else state
 
         def confirm(state: State) -> bool:
             frozen.append(state.step)
-            state.clock[loop.UNITS] += _cost_of_last_lap(state, prepared, network, seed, len(frozen))
+            tour = lap_from(network, int(network.tour().order[0]))
+            state.clock[loop.UNITS] += cost_of_lap(prepared, state.links, tour, seed, len(frozen), working=False)
             confirmed = all_confirm(state, prepared)
             if not confirmed:
                 state.rule.tally[:] = state.rule.tally[0] + 1, 0
@@ -130,6 +135,11 @@ def _run_token(
     state.clock[loop.UNITS] += vectors_of(method) * sum(move.cost - 1 for move in following)
     token, scale = state.mean_token, float(method.token_scale(problem.agents))
     on_tour, undisturbed = isinstance(method.walk, Cycle), conditions is None or conditions.noise == 0.0
+    transcript = None
+    if options.transcript:
+        first_lap = lap_from(network, first_agent(method.walk, network, seed))
+        plain = transcript_of(state, frozen, following, network)
+        transcript = with_words(plain, first_lap, state.sealed, wire, seed)
     return Run(
         algorithm=algorithm,
         seed=seed,
@@ -153,22 +163,10 @@ def _run_token(
             on_tour and undisturbed and method.mean_token(state.agents.x, state.agents.y) is not None,
             scale,
         ),
-        transcript=transcript_of(state, frozen, following, network) if options.transcript else None,
+        transcript=transcript,
         conditions=conditions,
         problem=problem,
         regulariser=method.regulariser,
-    )
-
-
-def _cost_of_last_lap(state: State, prepared: Prepared, network: Network, seed: int, lap: int) -> int:
-    """The frozen token goes once round the tour: what that costs in units, and its time."""
-    order = network.tour().order
-    cross, conditions = prepared.functions().cross, prepared.numbers[3]
-    steps = zip(order.tolist(), np.roll(order, -1).tolist(), strict=True)
-    first = LAST_LAPS + lap * len(order)  # draws of its own
-    return sum(
-        int(cross(conditions, state.links, seed, first + place, 0, sender, receiver))
-        for place, (sender, receiver) in enumerate(steps)
     )
 
 

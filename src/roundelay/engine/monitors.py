@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from roundelay.algorithms import TokenMethod
+from roundelay.algorithms import NoDefence, TokenMethod
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Problem
@@ -15,12 +15,16 @@ from roundelay.problems import Problem
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The state of a run after some hop; z is the mean token, after the prox of the regulariser."""
+    """The state of a run after some hop; z is the mean token, after the prox of the regulariser.
+
+    `share` holds the c_i of a token method.
+    """
 
     x: Matrix
     y: Matrix
     token: Vector
     z: Vector
+    share: Matrix | None = None
 
 
 class Monitor(Protocol):
@@ -92,7 +96,12 @@ def _outside_subgradient(method: TokenMethod, z: Vector, slope: Vector) -> Vecto
 
 @dataclass(frozen=True)
 class Invariant:
-    """How far the mean token is from what the states say it must be, as a norm."""
+    """How far the mean token is from what the states say it must be, as a norm.
+
+    That is the mean of s_i = x_i − y_i/ρ in the ADMM family. Under a defence an agent adds noise or rounds what it
+    sends, and takes it back at its next visit: there the token is the mean of the shares c_i, and it is from that
+    mean that the distance is taken.
+    """
 
     columns: tuple[str, ...] = ("invariant",)
 
@@ -103,7 +112,10 @@ class Invariant:
         return "" if known else "this method keeps no invariant"
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
-        """‖token − mean of the shares‖."""
+        """‖token − what it must be‖."""
         expected = method.mean_token(snapshot.x, snapshot.y)
+        if isinstance(method, TokenADMM) and not isinstance(method.defence, NoDefence):
+            assert snapshot.share is not None
+            expected = snapshot.share.mean(axis=0)
         assert expected is not None
         return (float(np.linalg.norm(snapshot.token - expected)),)

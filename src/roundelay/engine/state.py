@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roundelay.algorithms.beginnings import SealedSum
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import loop
 from roundelay.engine.monitors import Snapshot
@@ -37,6 +38,7 @@ class State:
     post: loop.Post
     reader: loop.Reader
     rule: loop.Rule
+    sealed: SealedSum | None = None
 
     def handed(self) -> tuple[Any, ...]:
         """In the order of the loop's arguments."""
@@ -80,7 +82,7 @@ class State:
         """The state as the monitors see it."""
         token = self.mean_token
         z = self.method.regulariser.prox(token, self.method.token_scale(len(self.agents.x)))
-        return Snapshot(self.agents.x, self.agents.y, token, z)
+        return Snapshot(self.agents.x, self.agents.y, token, z, self.agents.share)
 
     def with_room(self, messages: int) -> State:
         """The same state with room for a transcript of so many messages, at least twice as much as before."""
@@ -124,14 +126,15 @@ def new_state(
     links: Any = Numbers()
     if conditions is not None:
         links = conditions.states(seed, agents, len(network.neighbours), tokens, 0, dim)
-    initial = method.start_states(seed, agents, dim)
+    initial = method.start_states(seed, problem)
+    token = np.zeros(dim) if initial.token is None else initial.token
     first = np.linalg.norm(initial.x - optimum, axis=1)
     scale = float(np.linalg.norm(optimum)) or 1.0
     rows = len(marks) + 1
     return State(
         method,
         loop.Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
-        loop.Trail(np.zeros((tokens, dim)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
+        loop.Trail(np.tile(token, (tokens, 1)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
         links,
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
         new_gauge(optimum, first),
@@ -159,6 +162,7 @@ def new_state(
             np.full(agents, -1, np.int64),
             np.zeros(2, np.int64),
         ),
+        initial.sealed,
     )
 
 

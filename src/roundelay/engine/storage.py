@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from roundelay.engine.run import Journey, Record, Run
-from roundelay.transcripts import Transcript
 from roundelay.transcripts.descriptions import describe, restore
+from roundelay.transcripts.packing import packed, unpacked
 
 FORMAT = 2
 
@@ -21,7 +21,6 @@ ARRAYS = ("estimate", "x", "y", "optimum")
 RECORD = ("step", "units", "bytes", "seconds", "accuracy", "error", "consensus", "tokens")
 JOURNEY_PLAIN = ("tour", "reader", "lap_is_fixed", "token_scale")
 JOURNEY_ARRAYS = ("tokens", "visits", "received")
-TRANSCRIPT = ("hop", "sender", "receiver", "relayed", "tokens")
 
 
 def save_run(run: Run, path: Path) -> Path:
@@ -41,7 +40,7 @@ def save_run(run: Run, path: Path) -> Path:
     arrays |= {f"monitor_{name}": values for name, values in run.record.monitors.items()}
     arrays["record_objective_gap"] = run.history["objective_gap"].to_numpy()
     if run.transcript is not None:
-        arrays |= {f"transcript_{name}": getattr(run.transcript, name) for name in TRANSCRIPT}
+        arrays |= {f"transcript_{name}": values for name, values in packed(run.transcript).items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
@@ -75,7 +74,8 @@ def load_run(path: str | Path) -> Run:
     )
     transcript = None
     if "transcript_hop" in content:
-        transcript = Transcript(**{name: content[f"transcript_{name}"] for name in TRANSCRIPT})
+        kept = {name.removeprefix("transcript_"): content[name] for name in content if name.startswith("transcript_")}
+        transcript = unpacked(kept)
     journey = None
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})

@@ -19,6 +19,7 @@ Words = NDArray[np.uint64]
 # What a draw is for: each purpose has a stream of its own.
 START, STEP, PRIMAL, WALK, BATCH, PLACE = range(6)
 QUANTISE, COIN, PRIVACY, LOSS, RESEND, CHAIN, NOISE, LATENCY, WORK = range(6, 15)
+CONCEAL, PAIR = range(15, 17)
 
 SEEDS = 2**64
 FROM_53_BITS = 2.0**-53

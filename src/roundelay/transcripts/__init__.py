@@ -3,7 +3,9 @@
 This is all that an attack may ever be given. It knows nothing of the agents' states, nor of what runs a method.
 """
 
+from roundelay.transcripts.groups import GroupHops, GroupVisits
 from roundelay.transcripts.observers import Colluders, Eavesdropper, Link, Neighbours, Observer
+from roundelay.transcripts.sealed import SealedLap, sealed_lap
 from roundelay.transcripts.seen import Seen, Visits
 from roundelay.transcripts.storage import load_transcript, save_transcript
 from roundelay.transcripts.transcript import Transcript, joined
@@ -11,13 +13,17 @@ from roundelay.transcripts.transcript import Transcript, joined
 __all__ = [
     "Colluders",
     "Eavesdropper",
+    "GroupHops",
+    "GroupVisits",
     "Link",
     "Neighbours",
     "Observer",
+    "SealedLap",
     "Seen",
     "Transcript",
     "Visits",
     "joined",
     "load_transcript",
     "save_transcript",
+    "sealed_lap",
 ]

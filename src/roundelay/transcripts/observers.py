@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.transcripts.transcript import Transcript
+from roundelay.kernels import Integers
+
+
+class Messages(Protocol):
+    """Who sent to whom: a transcript, or a sealed lap."""
+
+    @property
+    def sender(self) -> Integers:
+        """The sender of each message."""
+
+    @property
+    def receiver(self) -> Integers:
+        """The receiver of each message."""
 
 
 class Observer(Protocol):
-    """Somebody who sees some of the messages."""
+    """Somebody who sees some of the messages.
 
-    def sees(self, transcript: Transcript) -> NDArray[np.bool_]:
+    One that is made of agents has `inside = True`: it holds the pads of the links that it sees, where these are masked.
+    """
+
+    def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message; a token that an agent keeps crosses no link, so that nobody sees it."""
 
     def sees_all_of(self, agent: int) -> bool:
@@ -25,7 +40,7 @@ class Observer(Protocol):
 class Eavesdropper:
     """Reads every link."""
 
-    def sees(self, transcript: Transcript) -> NDArray[np.bool_]:
+    def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript)
 
@@ -41,7 +56,7 @@ class Link:
     sender: int
     receiver: int
 
-    def sees(self, transcript: Transcript) -> NDArray[np.bool_]:
+    def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript) & (transcript.sender == self.sender) & (transcript.receiver == self.receiver)
 
@@ -54,9 +69,10 @@ class Link:
 class Neighbours:
     """Those before and after `agent` pool what they sent to it and received from it."""
 
+    inside: ClassVar[bool] = True
     agent: int
 
-    def sees(self, transcript: Transcript) -> NDArray[np.bool_]:
+    def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript) & ((transcript.sender == self.agent) | (transcript.receiver == self.agent))
 
@@ -69,9 +85,10 @@ class Neighbours:
 class Colluders:
     """All agents but `agent` pool what they know. Every message is to or from one of them."""
 
+    inside: ClassVar[bool] = True
     agent: int
 
-    def sees(self, transcript: Transcript) -> NDArray[np.bool_]:
+    def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript)
 
@@ -80,6 +97,11 @@ class Colluders:
         return True
 
 
-def crossed(transcript: Transcript) -> NDArray[np.bool_]:
+def crossed(transcript: Messages) -> NDArray[np.bool_]:
     """Where the token changed hands: on a random walk an agent may keep it."""
     return transcript.sender != transcript.receiver
+
+
+def holds_pads(observer: Observer) -> bool:
+    """Whether the observer is one of the ends of the links that it sees."""
+    return bool(getattr(observer, "inside", False))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import Matrix
-from roundelay.transcripts.observers import Observer
+from roundelay.kernels import Matrix, Vector
+from roundelay.transcripts.observers import Observer, holds_pads
 from roundelay.transcripts.transcript import Transcript
 
 
@@ -62,14 +62,15 @@ class Seen:
     def visits_of(self, agent: int, tokens: int = 1) -> Visits:
         """The visits of an agent of which both the token it received and the token it sent were seen.
 
-        The agent that has the token first received the public start, 0. What an agent only relays is no visit. Where
-        several `tokens` go round, they take turns, and each is followed by itself.
+        The agent that has the token first received the public start: 0, or the total of a sealed lap. What an agent
+        only relays is no visit. Where several `tokens` go round, they take turns, and each is followed by itself.
         """
         seen, complete = self.messages, self.observer.sees_all_of(agent)
         hops, received, sent, updates = [], [], [], []
-        held: dict[int, tuple[int, Matrix]] = {
-            turn: (turn - tokens, np.zeros(seen.tokens.shape[1])) for turn in range(tokens)
-        }
+        start = self._first_token()
+        held: dict[int, tuple[int, Vector]] = (
+            {} if start is None else {turn: (turn - tokens, start) for turn in range(tokens)}
+        )
         for row in np.flatnonzero((seen.sender == agent) | (seen.receiver == agent)):
             hop, token = int(seen.hop[row]), seen.tokens[row]
             turn = hop % tokens
@@ -95,7 +96,14 @@ class Seen:
             complete,
         )
 
+    def _first_token(self) -> Vector | None:
+        """What the token was before the first hop; None where that escaped the observer."""
+        sealed = self.messages.sealed
+        return np.zeros(self.messages.tokens.shape[1]) if sealed is None else sealed.first_token()
+
 
 def seen_by(transcript: Transcript, observer: Observer) -> Seen:
     """What an observer sees of a transcript."""
-    return Seen(observer, transcript.part(observer.sees(transcript)))
+    whole = transcript if holds_pads(observer) else transcript.outside()
+    sealed = None if whole.sealed is None else whole.sealed.part(observer.sees(whole.sealed))
+    return Seen(observer, replace(whole.part(observer.sees(whole)), sealed=sealed))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix
+from roundelay.transcripts.packing import packed, unpacked
 from roundelay.transcripts.transcript import Transcript
 
 FORMAT = 1
@@ -24,6 +25,10 @@ TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 def save_transcript(transcript: Transcript, path: str | Path) -> Path:
     """Write it to `path`, as text where the name ends in .csv; a crash leaves no half a file."""
     target = Path(path)
+    if target.suffix.lower() == ".csv" and (transcript.sealed is not None or transcript.wire is not None):
+        raise ValueError(
+            f"{target} would hold plain tokens only, but this transcript has sealed or masked words: save it as .npz."
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f"{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     write = _write_csv if target.suffix.lower() == ".csv" else _write_npz
@@ -52,8 +57,8 @@ def load_transcript(path: str | Path) -> Transcript:
 
 
 def _write_npz(transcript: Transcript, file: IO[bytes]) -> None:
-    columns = {name: getattr(transcript, name) for name in COLUMNS}
-    np.savez_compressed(file, transcript_format=np.array(FORMAT), tokens=transcript.tokens, **columns)
+    arrays: dict[str, Any] = {"transcript_format": np.array(FORMAT), **packed(transcript)}
+    np.savez_compressed(file, **arrays)
 
 
 def _write_csv(transcript: Transcript, file: IO[bytes]) -> None:
@@ -84,8 +89,10 @@ def _read_npz(path: Path) -> Transcript:
         raise ValueError(f"{path} has no {missing[0]!r}: save the transcript again.")
     if not all(np.issubdtype(content[name].dtype, np.number) or content[name].dtype == bool for name in content):
         raise ValueError(f"{path} holds something that is not a number: save the transcript again.")
-    whole = {name: content[name].astype(np.int64) for name in COLUMNS[:3]}
-    return Transcript(**whole, relayed=content["relayed"].astype(bool), tokens=content["tokens"].astype(np.float64))
+    try:
+        return unpacked(content)
+    except KeyError as error:
+        raise ValueError(f"{path} has no {error}: save the transcript again.") from None
 
 
 def _read_csv(path: Path) -> Transcript:
@@ -125,12 +132,12 @@ def _read_csv(path: Path) -> Transcript:
                 ) from None
         return values
 
-    whole = {name: np.array(column(name, int, "a whole number"), np.int64) for name in COLUMNS[:3]}
+    hop, sender, receiver = (np.array(column(name, int, "a whole number"), np.int64) for name in COLUMNS[:3])
     relayed = np.zeros(len(body), bool)
     if "relayed" in header:
         relayed = np.array(column("relayed", lambda text: TRUTHS[text.lower()], "0 or 1"), bool)
     tokens: Matrix = np.array([column(f"z{d}", float, "a number") for d in range(dim)], np.float64)
-    return Transcript(**whole, relayed=relayed, tokens=np.ascontiguousarray(tokens.reshape(dim, len(body)).T))
+    return Transcript(hop, sender, receiver, relayed, np.ascontiguousarray(tokens.reshape(dim, len(body)).T))
 
 
 def _check(path: Path, transcript: Transcript) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix
+from roundelay.kernels.random import Words
+from roundelay.masks import FixedPoint
+from roundelay.transcripts.sealed import SealedLap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
 class Transcript:
     """One row a message, in the order they were sent: at `hop`, `sender` passed the token on to `receiver`.
 
-    `relayed` tells where the sender had not worked on it but only passed it on: on a covering walk, or in the
-    lap of a frozen token.
+    `relayed` tells where the sender had not worked on it but only passed it on: on a covering walk, or in the lap of
+    a frozen token. `sealed` has the messages of a sealed start, before the first hop. Where links are masked `wire`
+    holds the padded words that crossed them, in fixed point with `wire_bits` bits after the point; `tokens` is what
+    the two ends make of them.
     """
 
     hop: NDArray[np.int64]
@@ -32,9 +37,12 @@ class Transcript:
     receiver: NDArray[np.int64]
     relayed: NDArray[np.bool_]
     tokens: Matrix
+    sealed: SealedLap | None = None
+    wire: Words | None = None
+    wire_bits: int = 0
 
     def __len__(self) -> int:
-        """How many messages there were."""
+        """How many messages there were, those of a sealed lap not among them."""
         return len(self.hop)
 
     def received_by(self, agent: int) -> Matrix:
@@ -59,7 +67,17 @@ class Transcript:
 
     def part(self, rows: NDArray[np.bool_]) -> Transcript:
         """The messages that are marked."""
-        return Transcript(self.hop[rows], self.sender[rows], self.receiver[rows], self.relayed[rows], self.tokens[rows])
+        return replace(
+            self, hop=self.hop[rows], sender=self.sender[rows], receiver=self.receiver[rows], relayed=self.relayed[rows],
+            tokens=self.tokens[rows], wire=None if self.wire is None else self.wire[rows],
+        )  # fmt: skip
+
+    def outside(self) -> Transcript:
+        """As it looks to whoever lacks the links' pads: the words, read as tokens, are noise."""
+        sealed = None if self.sealed is None else self.sealed.outside()
+        if self.wire is None:
+            return replace(self, sealed=sealed)
+        return replace(self, sealed=sealed, tokens=FixedPoint(self.wire_bits).decode(self.wire))
 
     def frame(self) -> pd.DataFrame:
         """The transcript as a DataFrame: hop, sender, receiver, and the token's coordinates z0, z1, …"""
@@ -76,8 +94,9 @@ class Transcript:
 
 
 def joined(pieces: Sequence[Transcript]) -> Transcript:
-    """Several transcripts, one after another."""
-    columns = (
-        [getattr(piece, name) for piece in pieces] for name in ("hop", "sender", "receiver", "relayed", "tokens")
-    )
-    return Transcript(*(np.concatenate(column) for column in columns))
+    """Several transcripts without sealed laps or masks, one after another."""
+
+    def column(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(piece, name) for piece in pieces])
+
+    return Transcript(column("hop"), column("sender"), column("receiver"), column("relayed"), column("tokens"))

@@ -1,0 +1,1 @@
+"""What hides the agents' functions, and what does not."""
