@@ -81,12 +81,14 @@ from roundelay.transcripts import (
 
 if TYPE_CHECKING:
     from roundelay.auditing import Audit, AuditOfAll, audit, audit_all, audit_transcript
-    from roundelay.privacy import Public, identifiable, load_public, save_public
+    from roundelay.privacy import PrivacyBudget, PrivacyLoss, Public, identifiable, load_public, save_public
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks.
 _LATER = {
     **dict.fromkeys(("Audit", "AuditOfAll", "audit", "audit_all", "audit_transcript"), "roundelay.auditing"),
-    **dict.fromkeys(("Public", "identifiable", "load_public", "save_public"), "roundelay.privacy"),
+    **dict.fromkeys(
+        ("PrivacyBudget", "PrivacyLoss", "Public", "identifiable", "load_public", "save_public"), "roundelay.privacy"
+    ),
 }
 
 
@@ -156,6 +158,8 @@ __all__ = [
     "PenaltyPerturbedADMM",
     "Plain",
     "PrimalPerturbedADMM",
+    "PrivacyBudget",
+    "PrivacyLoss",
     "Public",
     "Quantised",
     "QuantisedADMM",

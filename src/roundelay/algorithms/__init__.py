@@ -1,6 +1,7 @@
 """The token family, one update under five choices, with its relatives that step along a gradient; and gossip."""
 
 from roundelay.algorithms.beginnings import Beginning, SealedSum
+from roundelay.algorithms.clipping import ClippedGradient
 from roundelay.algorithms.conditions import Condition, Conditions
 from roundelay.algorithms.defences import ContributionNoise, Defence, MaskedLinks, NoDefence
 from roundelay.algorithms.gossip import (
@@ -69,6 +70,7 @@ __all__ = [
     "WADMM",
     "WPG",
     "Beginning",
+    "ClippedGradient",
     "ColouredDADMM",
     "Condition",
     "Conditions",

@@ -134,6 +134,10 @@ class PIADMM2:
     `rho` is ρ. ω ~ N(0, σ²I) is drawn anew at each visit; `sigma` is σ, the standard deviation, or with
     `sigma_is="variance"` σ² itself, since the paper's N(0, σ) does not say which. It ends at a floor that σ
     sets. The paper announces a convergence proof and does not give one.
+
+    With `first_order`, `clip` limits the norm of every record's gradient, and `sample_rate` is the chance with which a
+    record is drawn at a visit. Only with `clip` is there a guarantee of differential privacy: see
+    `roundelay.privacy.epsilon`.
     """
 
     name: ClassVar[str] = "PI-ADMM2"
@@ -143,6 +147,8 @@ class PIADMM2:
     start: Start = UniformStart(0.0, 100.0)
     first_order: bool = False
     sigma_is: Literal["deviation", "variance"] = "deviation"
+    clip: float | None = None
+    sample_rate: float | None = None
     defence: Defence = NoDefence()
 
     def __post_init__(self) -> None:
@@ -153,7 +159,8 @@ class PIADMM2:
         if self.sigma_is not in ("deviation", "variance"):
             raise ValueError(f'sigma_is is {self.sigma_is!r}: use "deviation" or "variance".')
         noise = PrimalNoise(self.sigma if self.sigma_is == "deviation" else max(self.sigma, 0.0) ** 0.5)
-        return TokenADMM(self.rho, Cycle(), xstep(self.first_order), noise, self.start, defence=self.defence)
+        solve = xstep(self.first_order, self.clip, self.sample_rate)
+        return TokenADMM(self.rho, Cycle(), solve, noise, self.start, defence=self.defence)
 
     def conditions(self, problem: Problem) -> Conditions:
         """No theorem covers the noise; for the step itself the first-order form has a condition."""

@@ -1,7 +1,7 @@
 """The holes in the update: what its parts must provide.
 
 `visit` in `update.py` calls these names. The engines fill each with a kernel function of the chosen part:
-`minimise`, `gradient` and `row_slope` come from the problem, `solve` from the x-step, `step_sizes` and
+`minimise`, `gradient`, `row_slope` and `record_weight` come from the problem, `solve` from the x-step, `step_sizes` and
 `disturb` from the perturbation, `at_token` from the regulariser, `conceal` and `as_sent` from the defence.
 """
 
@@ -27,6 +27,12 @@ def gradient(problem: Any, i: int, x: Vector, out: Vector) -> None:
 @slot
 def row_slope(problem: Any, i: int, j: int, x: Vector) -> float:
     """The number that data row j of agent i is multiplied by in ∇f_i(x)."""
+    raise NotImplementedError
+
+
+@slot
+def record_weight(problem: Any, i: int) -> float:
+    """What the loss of one record of agent i is multiplied by in f_i."""
     raise NotImplementedError
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from roundelay.algorithms.beginnings import SealedSum
+from roundelay.algorithms.clipping import ClippedGradient
 from roundelay.algorithms.defences import Defence, NoDefence
 from roundelay.algorithms.perturbations import Perturbation
 from roundelay.algorithms.starts import Start
@@ -162,6 +163,8 @@ class TokenADMM:
         coarse = self.defence.content_floor(self.rho, dim, agents)
         if self.tokens > 1:
             return f"{self.tokens} tokens go round, and no agent ever sees them together"
+        if isinstance(self.xstep, ClippedGradient):
+            return "it asks every agent for a gradient that is neither clipped nor noisy, which clipping is there to prevent"
         if math.isinf(floor):
             return "its steps shrink by themselves, so that every agent is content wherever it stands"
         if content < floor:

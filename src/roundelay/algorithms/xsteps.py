@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from roundelay.algorithms.clipping import ClippedGradient
 from roundelay.algorithms.slots import gradient, minimise, row_slope
 from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, each, uniform, vector
 from roundelay.kernels.checks import whole_number
@@ -101,6 +102,18 @@ class Sampled:
         return Part((("solve", solve_by_sample),), BatchNumbers(int(self.batch)))
 
 
-def xstep(first_order: bool) -> XStep:
-    """The exact step, or the first-order one."""
-    return FirstOrder() if first_order else Exact()
+def xstep(first_order: bool, clip: float | None = None, sample_rate: float | None = None) -> XStep:
+    """The exact step, or the first-order one, with the gradients of single records clipped or not."""
+    if clip is None:
+        if sample_rate is not None:
+            raise ValueError(
+                f"sample_rate is {sample_rate} but clip is None: records are sampled where their gradients are clipped, "
+                "so set clip too, for instance clip=1.0, or leave sample_rate out."
+            )
+        return FirstOrder() if first_order else Exact()
+    if not first_order:
+        raise ValueError(
+            f"clip is {clip} but first_order is False: an exact step has no gradients of single records to clip, "
+            "so say first_order=True, or leave clip out."
+        )
+    return ClippedGradient(clip, sample_rate)

@@ -16,6 +16,7 @@ from roundelay.cli.scene import Scene, conditions_of
 
 if TYPE_CHECKING:
     from roundelay.networks.conditions import NetworkConditions
+    from roundelay.privacy import PrivacyBudget
 
 EXITS = {"diverged": DIVERGED, "interrupted": INTERRUPTED}
 HOPS, ITERATIONS = 20_000, 1_000
@@ -24,6 +25,11 @@ HOPS, ITERATIONS = 20_000, 1_000
 def simulate(
     algorithm: Annotated[str, typer.Argument(help="For example iadmm, piadmm1, wadmm, wpg, extra, coca, lead.")],
     rho: Annotated[float | None, typer.Option(help="ρ, short for --set rho=….")] = None,
+    first_order: Annotated[bool, typer.Option("--first-order", help="Short for --set first_order=true.")] = False,
+    sigma: Annotated[float | None, typer.Option(help="σ of the primal noise, short for --set sigma=….")] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="The largest norm of a record's gradient, short for --set clip=….")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
@@ -41,6 +47,8 @@ def simulate(
     engine: options.EngineOption = Engine.auto,
     tolerance: Annotated[float | None, typer.Option(help="Stop as soon as the common error is this small.")] = None,
     content: Annotated[float | None, typer.Option(help="Stop when all agents are content within this.")] = None,
+    budget_epsilon: Annotated[float | None, typer.Option(help="Stop before any record's ε exceeds this.")] = None,
+    delta: Annotated[float, typer.Option(help="δ, for which ε is reckoned.")] = 1e-5,
     loss: options.Loss = None,
     resend: options.Resend = False,
     noise: options.Noise = None,
@@ -64,13 +72,15 @@ def simulate(
       roundelay simulate piadmm1 --rho 10 --set gamma_spread=0.2 --hops 20000 --figure run.png
       roundelay simulate wadmm --set walk=uniform --tolerance 1e-9 --json
       roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
+      roundelay simulate piadmm2 --first-order --clip 1 --sigma 0.5 --problem logistic --budget-epsilon 8
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
     """
     from roundelay.cli.algorithms import algorithm_named
     from roundelay.cli.settings import configured
     from roundelay.cli.summary import print_summary, summary_of
 
-    words = [*([] if rho is None else [f"rho={rho!r}"]), *(settings or [])]
+    short = {"rho": rho, "sigma": sigma, "clip": clip, "first_order": True if first_order else None}
+    words = [*(f"{name}={value!r}" for name, value in short.items() if value is not None), *(settings or [])]
     chosen = configured(algorithm_named(algorithm), words)
     if figure is not None:
         from roundelay.plots import check_figure_path
@@ -80,17 +90,29 @@ def simulate(
         Scene(problem, agents, density, dim, samples),
         conditions_of(loss, noise, latency, compute, resend),
     )
-    run = _run(
-        chosen, scene, _length(chosen, hops, iterations), seed, engine, tolerance, content, conditions, transcript
-    )
+    length, budget = _length(chosen, hops, iterations), _budget(budget_epsilon, delta)
+    run = _run(chosen, scene, length, seed, engine, tolerance, content, conditions, transcript, budget)
     saved = run.save(save) if save is not None else None
     drawn = _draw(run, figure) if figure is not None else None
-    summary = summary_of(run, scene, saved, drawn)
+    summary = summary_of(run, scene, saved, drawn, delta)
     if as_json:
         print_json(summary)
     else:
         print_summary(summary)
     raise typer.Exit(EXITS.get(run.stop, 0))
+
+
+def _budget(epsilon: float | None, delta: float) -> PrivacyBudget | None:
+    if epsilon is None:
+        return None
+    from roundelay.privacy import PrivacyBudget
+    from roundelay.privacy.accounting.library import dp_accounting
+
+    try:
+        dp_accounting()
+    except ModuleNotFoundError as error:
+        raise ValueError(str(error)) from None
+    return PrivacyBudget(epsilon, delta)
 
 
 def _length(chosen: Any, hops: int | None, iterations: int | None) -> tuple[int | None, int | None]:
@@ -114,6 +136,7 @@ def _run(
     content: float | None,
     conditions: NetworkConditions | None,
     transcript: bool,
+    budget: PrivacyBudget | None,
 ) -> Any:
     import roundelay as rl
 
@@ -126,7 +149,8 @@ def _run(
             tell(chosen.name, 0, hops if hops is not None else iterations or 0)
         return rl.simulate(
             chosen, data, network, hops, iterations=iterations, seed=seed, engine=engine.value, tolerance=tolerance, content=content,
-            conditions=conditions, transcript=transcript, progress=lambda done, total: tell(chosen.name, done, total),
+            conditions=conditions, transcript=transcript, budget=budget,
+            progress=lambda done, total: tell(chosen.name, done, total),
         )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from roundelay.cli.privacy import privacy_of
 from roundelay.cli.scene import Scene, conditions_in_words
 from roundelay.comparison.numbers import brief
 from roundelay.engine import Run
@@ -19,7 +20,7 @@ LEVELS = (1e-3, 1e-6, 1e-9)
 ERRORS = ("accuracy", "error", "token_error", "mean_error", "consensus", "objective_gap")
 
 
-def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None) -> dict[str, Any]:
+def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None, delta: float = 1e-5) -> dict[str, Any]:
     """The summary as data."""
     algorithm, last = run.algorithm, run.history.iloc[-1]
     return {
@@ -40,6 +41,7 @@ def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None) 
         "units_to": {brief(level, digits=1): run.units_to(level) for level in LEVELS},
         "final": {name: float(last[name]) for name in ERRORS if name in last},
         **(_token(run) if run.family == "token" else {"mean": run.estimate}),
+        **privacy_of(run, delta),
         "conditions": [
             {"source": c.source, "requirement": c.requirement, "numbers": c.numbers, "holds": c.holds, "words": str(c)}
             for c in algorithm.conditions(run.problem)
@@ -91,6 +93,7 @@ def _lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"to {level}", _units(units)) for level, units in summary["units_to"].items()),
         ("error", f"{final['error']:.3g} (common), accuracy {final['accuracy']:.3g}"),
         *(_token_lines(summary) if "token" in summary else [("mean x", _vector(summary["mean"]))]),
+        *([("privacy", summary["privacy"]["words"])] if "privacy" in summary else []),
         ("theory", "\n".join(conditions) or "No theorem is known for this method."),
         *((name, summary[name]) for name in ("saved", "figure") if summary[name] is not None),
     ]  # fmt: skip

@@ -29,6 +29,7 @@ NEEDS = {
     "minimise": "a proximal step",
     "gradient": "gradients",
     "row_slope": "gradients of single data rows",
+    "record_weight": "what a single record counts",
 }
 
 
@@ -157,6 +158,23 @@ def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) 
             raise ValueError(f"{type(monitor).__name__} can't watch {name}: {refusal}. Leave it out.")
 
 
+def check_budget(options: Options, method: TokenMethod, problem: Problem, name: str) -> None:
+    """A budget must be one that the accounting can vouch for."""
+    budget = options.budget
+    if budget is None:
+        return
+    if isinstance(budget, type) or not hasattr(budget, "allowance"):
+        raise ValueError(f"budget is {budget!r}: use an object such as roundelay.PrivacyBudget(epsilon=1.0).")
+    reason = budget.refusal(method, problem)
+    if reason:
+        raise ValueError(f"{name} can't keep to a budget of {budget.words}: {reason}. Leave `budget` out.")
+    if options.tolerance is not None:
+        raise ValueError(
+            "When the error comes down to a tolerance depends on the data, so that the stop itself would tell something of "
+            "them that the budget does not count: leave `tolerance` out, or the budget."
+        )
+
+
 def check_stopping(
     tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str, noise: float = 0.0
 ) -> None:
@@ -197,6 +215,11 @@ def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]
                 f"record asks for the steps {marks[0]} to {marks[-1]}, but the run has the steps 0 to {hops}."
             )
     return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
+
+
+def marks_up_to(hops: int, marks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The marks of a run that ends at this hop."""
+    return np.append(marks[marks < hops], np.int64(hops))
 
 
 def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:

@@ -12,8 +12,10 @@ from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import loop
 from roundelay.engine.assemble import CannotCompileError
+from roundelay.engine.budgets import hops_within
 from roundelay.engine.checks import (
     check_balance,
+    check_budget,
     check_gossip,
     check_monitors,
     check_reader,
@@ -21,6 +23,7 @@ from roundelay.engine.checks import (
     check_tolerance,
     check_words,
     marks_of,
+    marks_up_to,
     name_of,
     steps_of,
     the_method,
@@ -60,6 +63,7 @@ def run_algorithm(
     """Run the algorithm as its family asks for."""
     algorithm, method = the_method(algorithm, problem, network)
     check_monitors(options.monitors, method, name_of(algorithm))
+    check_budget(options, method, problem, name_of(algorithm))
     if hasattr(method, "mixing"):
         return _run_gossip(algorithm, method, problem, network, seed, options, progress, interrupt)
     if hasattr(method, "walk"):
@@ -92,10 +96,11 @@ def _run_token(
     interrupt: Interrupt,
 ) -> Run:
     name, tolerance, content, conditions = name_of(algorithm), options.tolerance, options.content, options.conditions
-    hops = steps_of(options, "hops", name)
+    asked = steps_of(options, "hops", name)
     check_reader(options.reader, problem.agents)
     check_stopping(tolerance, content, method, problem, name, 0.0 if conditions is None else conditions.noise)
-    marks = marks_of(options.record, hops)
+    hops, too_far = hops_within(options.budget, method, problem, network, seed, asked)
+    marks = marks_up_to(hops, marks_of(options.record, asked))
     optimum = np.array(composite_optimum(problem, method.regulariser))
     last_lap = len(network.tour().order) if content is not None else 0
     wire = getattr(getattr(method, "defence", None), "wire", None)
@@ -125,8 +130,9 @@ def _run_token(
             return confirmed
 
         return drive(
-            state, prepared, problem, seed, hops, "hops", options.monitors, progress, name, interrupt, before, confirm
-        )
+            state, prepared, problem, seed, hops, "budget" if too_far else "hops", options.monitors, progress, name,
+            interrupt, before, confirm,
+        )  # fmt: skip
 
     prepared, course = _run_by(token_assembly(method, problem, network, conditions), options, run)
     state: State = course.state
@@ -145,7 +151,7 @@ def _run_token(
         seed=seed,
         engine=prepared.engine,
         engine_reason=prepared.reason,
-        outcome=outcome_in_words(course.stop, state.step, "hop", tolerance, content, last_lap),
+        outcome=outcome_in_words(course.stop, state.step, "hop", tolerance, content, last_lap, too_far),
         stop=course.stop,
         steps=state.step,
         units=int(state.clock[loop.UNITS]),

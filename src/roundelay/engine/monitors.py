@@ -9,7 +9,7 @@ import numpy as np
 
 from roundelay.algorithms import NoDefence, TokenMethod
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.kernels import Matrix, Vector
+from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.problems import Problem
 
 
@@ -18,6 +18,7 @@ class Snapshot:
     """The state of a run after some hop; z is the mean token, after the prox of the regulariser.
 
     `share` holds the c_i of a token method.
+    `visits` is how often each agent has worked on a token; None in a gossip method.
     """
 
     x: Matrix
@@ -25,6 +26,7 @@ class Snapshot:
     token: Vector
     z: Vector
     share: Matrix | None = None
+    visits: Integers | None = None
 
 
 class Monitor(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from roundelay.engine.budgets import Budget
 from roundelay.engine.choose import EngineChoice
 from roundelay.engine.monitors import Monitor
 from roundelay.networks.conditions import NetworkConditions
@@ -24,3 +25,4 @@ class Options:
     tolerance: float | None
     content: float | None
     reader: int
+    budget: Budget | None = None

@@ -34,7 +34,7 @@ def replay(method: TokenADMM, problem: Problem, seed: int, visits: Visits) -> Re
     of the run, or the links disturbed the tokens.
     """
     prepared = _prepared(method, problem)
-    start = method.start_states(seed, problem.agents, problem.dim)
+    start = method.start_states(seed, problem)
     x, y, share = (np.array(part) for part in (start.x, start.y, start.share))
     i, turn = visits.agent, 0
     after_x, after_y = [x[i].copy()], [y[i].copy()]

@@ -22,7 +22,13 @@ from roundelay.transcripts import Transcript, joined
 
 
 def outcome_in_words(
-    stop: StopKind, steps: int, noun: str, tolerance: float | None, content: float | None = None, last_lap: int = 0
+    stop: StopKind,
+    steps: int,
+    noun: str,
+    tolerance: float | None,
+    content: float | None = None,
+    last_lap: int = 0,
+    budget: str = "",
 ) -> str:
     """Why it stopped; `noun` is what the steps are called."""
     words: dict[StopKind, str] = {
@@ -33,6 +39,7 @@ def outcome_in_words(
         f"a last lap of {last_lap} hops carried the frozen token, and all confirmed.",
         "diverged": f"It diverged at {noun} {steps}: the states left all bounds.",
         "interrupted": f"It was interrupted after {steps} {noun}s; the state is whole.",
+        "budget": f"It stopped after {steps} {noun}s to stay within its budget: {budget}.",
     }
     return words[stop]
 

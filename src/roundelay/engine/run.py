@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from roundelay.networks.conditions import NetworkConditions
     from roundelay.problems import Problem, Regulariser
 
-StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted"]
+StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from roundelay.engine.budgets import Budget
 from roundelay.engine.checks import check_conditions, check_seed, name_of, the_network, the_problem
 from roundelay.engine.choose import EngineChoice
 from roundelay.engine.ensemble import Ensemble, run_seeds
@@ -38,6 +39,7 @@ def simulate(
     tolerance: float | None = ...,
     content: float | None = ...,
     reader: int = ...,
+    budget: Budget | None = ...,
     progress: Report | bool = ...,
 ) -> Run: ...
 
@@ -60,6 +62,7 @@ def simulate(
     tolerance: float | None = ...,
     content: float | None = ...,
     reader: int = ...,
+    budget: Budget | None = ...,
     progress: Report | bool = ...,
 ) -> Ensemble: ...
 
@@ -81,6 +84,7 @@ def simulate(
     tolerance: float | None = None,
     content: float | None = None,
     reader: int = 0,
+    budget: Budget | None = None,
     progress: Report | bool = True,
 ) -> Run | Ensemble:
     """Run `algorithm` on `problem` over `network`, for `hops` hops of a token or `iterations` of a gossip method.
@@ -92,6 +96,7 @@ def simulate(
     `transcript=True` keeps what crossed the links. `monitors` adds columns, such as `AugmentedLagrangian()`.
     It stops at `hops` or `iterations`; where `tolerance` is given, as soon as the common error is that small; where
     `content` is given, when the agents' own stopping rule says so with that tolerance.
+    `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it.
     `reader` is the agent whose received tokens `run.readout()` uses.
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
     """
@@ -100,7 +105,7 @@ def simulate(
     check_conditions(conditions)
     options = Options(
         hops, iterations, conditions, engine, record, transcript, tuple(monitors), tolerance, content,
-        whole_number("reader", reader),
+        whole_number("reader", reader), budget,
     )  # fmt: skip
     with deferred_interrupt() as interrupt:
 

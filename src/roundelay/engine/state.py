@@ -82,7 +82,7 @@ class State:
         """The state as the monitors see it."""
         token = self.mean_token
         z = self.method.regulariser.prox(token, self.method.token_scale(len(self.agents.x)))
-        return Snapshot(self.agents.x, self.agents.y, token, z, self.agents.share)
+        return Snapshot(self.agents.x, self.agents.y, token, z, self.agents.share, self.agents.visits)
 
     def with_room(self, messages: int) -> State:
         """The same state with room for a transcript of so many messages, at least twice as much as before."""

@@ -32,6 +32,7 @@ class Quadratics(NamedTuple):
     targets: Vector
     row_starts: NDArray[np.int64]
     row_scale: Vector
+    record_weights: Vector
 
 
 def minimise(problem: Quadratics, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
@@ -86,6 +87,11 @@ def row_slope(problem: Quadratics, i: int, j: int, x: Vector) -> float:
     return problem.row_scale[i] * (dot(problem.rows[j], x) - problem.targets[j])
 
 
+def record_weight(problem: Quadratics, i: int) -> float:
+    """What the loss of one record of agent i is multiplied by in f_i."""
+    return problem.record_weights[i]
+
+
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
     """f_i(x) = (scale) ‖O_i x − t_i‖² + ridge/2 ‖x‖², with one block of rows O_i, t_i an agent.
@@ -122,6 +128,11 @@ class LeastSquares:
         weights = read_weights(self.weights, self.rows, rows_are_summed=self.scale == "half_sum")
         return weights if self.scale == "half_sum" else 2.0 * weights / self.rows.counts
 
+    @cached_property
+    def record_weights(self) -> Vector:
+        """What one record of each agent counts: its loss is ½(x'o − t)² in the half-sum and (x'o − t)² in the mean."""
+        return self.factors if self.scale == "half_sum" else 0.5 * self.factors
+
     @property
     def agents(self) -> int:
         """N, the number of agents."""
@@ -156,7 +167,7 @@ class LeastSquares:
             along[places] = self.factors[group, None] * np.einsum("nkp,np->nk", directions, linear)
         return Quadratics(
             vectors, curvatures, along, starts, float(self.ridge),
-            rows.features, rows.targets, rows.starts, self.factors,
+            rows.features, rows.targets, rows.starts, self.factors, self.record_weights,
         )  # fmt: skip
 
     def value(self, agent: int, x: Vector) -> float:
@@ -245,7 +256,13 @@ class LeastSquares:
         ranks = np.diff(self.quadratics.starts)
         uniform = int(ranks[0]) if (ranks == ranks[0]).all() else 0
         return Part(
-            (("minimise", minimise), ("gradient", gradient), ("row_slope", row_slope), ("fetch", fetch)),
+            (
+                ("minimise", minimise),
+                ("gradient", gradient),
+                ("row_slope", row_slope),
+                ("record_weight", record_weight),
+                ("fetch", fetch),
+            ),
             self.quadratics,
             (("RANK", uniform), ("FULL", int(uniform == self.dim))),
         )

@@ -30,6 +30,11 @@ def row_slope(problem: LogisticNumbers, i: int, j: int, x: Vector) -> float:
     return -problem.row_scale[i] / (1.0 + math.exp(min(dot(problem.rows[j], x), 700.0)))
 
 
+def record_weight(problem: LogisticNumbers, i: int) -> float:
+    """What the loss of one record of agent i is multiplied by in f_i."""
+    return problem.row_scale[i]
+
+
 def fetch(problem: LogisticNumbers, i: int) -> None:
     """Ask for agent i's rows, one request for each 64 bytes."""
     for j in range(problem.row_starts[i], problem.row_starts[i + 1], max(8 // DIM, 1)):
@@ -153,6 +158,11 @@ class Logistic:
     def scales(self) -> Vector:
         """What one row of each agent counts: weight_i / b_i."""
         return read_weights(self.weights, self.rows, rows_are_summed=False) / self.rows.counts
+
+    @property
+    def record_weights(self) -> Vector:
+        """What one record of each agent counts: its loss is log(1 + exp(−t x'o))."""
+        return self.scales
 
     @cached_property
     def signed(self) -> Matrix:
@@ -284,6 +294,7 @@ class Logistic:
             ("curvature", curvature),
             ("margin_change", margin_change),
             ("row_slope", row_slope),
+            ("record_weight", record_weight),
             ("fetch", fetch),
         )
         return Part(functions, self._numbers)

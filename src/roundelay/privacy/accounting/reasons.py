@@ -1,0 +1,51 @@
+"""Why there is no bound on what a visit gives away, in words. Where a reason is found, no number is given."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from roundelay.algorithms import ClippedGradient, Exact, PrimalNoise, TokenADMM, UniformStart, Unperturbed, ZeroStart
+
+# The choices that the derivation covers; a choice that it does not know of is not assumed to be harmless.
+COVERED = ("rho", "walk", "xstep", "perturbation", "start", "regulariser", "tokens")
+# Starts that don't look at the data.
+STARTS_WITHOUT_DATA = (ZeroStart, UniformStart)
+
+
+def method_of(algorithm: Any) -> Any:
+    """The parts of an algorithm; a method stands for itself."""
+    return algorithm.parts() if hasattr(algorithm, "parts") else algorithm
+
+
+def why_no_sensitivity(method: Any, problem: Any = None) -> str:
+    """Why one record can change a visit by any amount, or by an amount that nobody has worked out; empty where neither."""
+    if type(method) is not TokenADMM:
+        return "the accounting is that of incremental ADMM with noise on x, and this is another method"
+    for field in fields(method):
+        if field.name not in COVERED and getattr(method, field.name) != field.default:
+            return f"the accounting does not cover its {field.name}"
+    if not isinstance(method.perturbation, (PrimalNoise, Unperturbed)):
+        return "its step size changes from visit to visit, and the accounting is that of noise which is added to x"
+    if isinstance(method.xstep, Exact):
+        return "its steps are exact, and one record can move the minimiser of f_i by any amount: use first_order=True and clip"
+    if not isinstance(method.xstep, ClippedGradient):
+        return "the gradients of single records are not clipped, so that one record can move x by any amount: set clip"
+    if type(method.start) not in STARTS_WITHOUT_DATA:
+        return "its start is not known to be made without the data"
+    if problem is not None and not hasattr(problem, "record_weights"):
+        return f"a {type(problem).__name__} does not say what a single record counts"
+    return ""
+
+
+def why_no_guarantee(method: Any, problem: Any = None) -> str:
+    """Why there is no guarantee of differential privacy; empty where there is one."""
+    noise: Any = getattr(method, "perturbation", None)
+    if type(method) is TokenADMM and isinstance(noise, Unperturbed):
+        return "nothing random is added to x"
+    reason = why_no_sensitivity(method, problem)
+    if reason:
+        return reason
+    if not noise.sigma > 0.0:
+        return "sigma is 0, so that nothing random is added to x"
+    return ""
