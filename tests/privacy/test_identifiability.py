@@ -24,7 +24,7 @@ def test_its_update_is_that_of_the_simulator(method):
     visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
     parts, count = method.parts(), len(visits)
     unknown = _unknowns(parts, count, dim, "quadratic")
-    start = parts.start_states(3, agents, dim)
+    start = parts.start_states(3, problem)
     from roundelay.kernels import STEP
     from roundelay.kernels.random import uniform
 

@@ -29,7 +29,7 @@ class ZeroSumStart:
     **Does not hide** H_i and x_i, which follow from differences; take `ContributionNoise` with it.
     """
 
-    scale: float = 300.0
+    scale: float = 150.0
     low: float = 0.0
     high: float = 100.0
 

@@ -15,9 +15,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from roundelay.algorithms.defences import ContributionNoise, MaskedLinks
+from roundelay.algorithms.hidden_starts import SealedStart
 from roundelay.algorithms.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
 from roundelay.algorithms.starts import UniformStart, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.vector_steps import VectorStepSizeNoise
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.privacy.attacks.setting import admm, first_order
@@ -140,7 +143,7 @@ class _Unknowns:
     def draw(self, generator: np.random.Generator) -> Vector:
         """A random point: factors near 1, everything else of size 1."""
         pieces = [
-            generator.uniform(0.9, 1.1, size) if part == "gamma" else generator.standard_normal(size)
+            generator.uniform(0.9, 1.1, size) if part in ("gamma", "gammas") else generator.standard_normal(size)
             for part, size in self.parts
         ]
         return np.concatenate(pieces) if pieces else np.empty(0)
@@ -148,13 +151,16 @@ class _Unknowns:
 
 def _unknowns(method: TokenADMM, visits: int, dim: int, model: Model) -> _Unknowns:
     parts: list[tuple[str, int]] = []
-    if not isinstance(method.start, ZeroStart):
+    if not isinstance(method.start, (ZeroStart, SealedStart)):
         parts.append(("start", dim))
-    if not isinstance(method.start, (ZeroStart, UniformStart)):
+    if not isinstance(method.start, (ZeroStart, UniformStart, SealedStart)):
         parts.append(("mask", dim))  # x⁰ − y⁰/ρ is not known either
+    if isinstance(method.start, SealedStart) and model == "unknown":
+        parts.append(("sealed", dim))  # ∇f_i(0), which is an unknown of its own where f_i may be anything
     noise = method.perturbation
     if isinstance(noise, StepSizeNoise) and noise.spread > 0.0:
-        parts.append(("gamma", visits))
+        a_coordinate = isinstance(noise, VectorStepSizeNoise)
+        parts.append(("gammas", visits * dim) if a_coordinate else ("gamma", visits))
     if isinstance(noise, PrimalNoise) and noise.sigma > 0.0:
         parts.append(("omega", visits * dim))
     if _conceals(method):
@@ -178,23 +184,32 @@ def _agent(
 
     start = unknown.of(values, "start")
     x = np.zeros(dim, np.complex128) if start is None else start
+    hessian, slope = _quadratic(unknown, values, dim) if model == "quadratic" else (None, None)
     mask = unknown.of(values, "mask")
     share = np.zeros(dim, np.complex128) if mask is None else mask
+    if isinstance(method.start, SealedStart):
+        sealed = slope if slope is not None else unknown.of(values, "sealed")
+        assert sealed is not None
+        share = -sealed / rho
+    share_at_start = share
     y = rho * (x - share)
+    factors = unknown.of(values, "gammas")
     gamma, omega, concealed, moves = unknown.of(values, "gamma"), rows("omega"), rows("concealed"), rows("moves")
-    middle = method.perturbation.gamma if isinstance(method.perturbation, StepSizeNoise) else 1.0
-    hessian, slope = _quadratic(unknown, values, dim) if model == "quadratic" else (None, None)
+    noise = method.perturbation
+    middle = noise.gamma if isinstance(noise, StepSizeNoise) else 1.0
     increments, after_x, after_y = [], [], []
     first = x
     for r in range(visits):
-        penalty = rho * (middle * gamma[r] if gamma is not None else middle)
+        penalty = np.full(dim, rho * (middle * gamma[r] if gamma is not None else middle), np.complex128)
+        if factors is not None:
+            penalty = rho * middle * factors.reshape(visits, dim)[r]
         z = received[r]
         if hessian is None or slope is None:
             new = moves[r]  # f_i may be anything, and so x⁺ may be anything
         elif linear:
             new = z + (y - (hessian @ x + slope)) / penalty + omega[r]
         else:
-            solved = np.linalg.solve(hessian + penalty * np.eye(dim), penalty * z + y - slope)
+            solved = np.linalg.solve(hessian + np.diag(penalty), penalty * z + y - slope)
             new = solved + omega[r]
         y = y + penalty * (z - new)
         x = new
@@ -204,6 +219,8 @@ def _agent(
         after_x.append(x)
         after_y.append(y)
     kept = {"x": np.concatenate(after_x), "y": np.concatenate(after_y)}
+    if slope is None and isinstance(method.start, SealedStart):
+        kept["gradient at 0"] = -rho * share_at_start
     if start is not None:
         kept["start"] = first
     if hessian is not None and slope is not None:
@@ -223,7 +240,8 @@ def _quadratic(unknown: _Unknowns, values: Complex, dim: int) -> tuple[Complex, 
 
 def _conceals(method: TokenADMM) -> bool:
     """Whether what the agent adds to the token carries noise of its own."""
-    return bool(getattr(getattr(method, "defence", None), "conceals_contribution", False))
+    noise = method.defence.noise if isinstance(method.defence, MaskedLinks) else method.defence
+    return isinstance(noise, ContributionNoise) and noise.scale > 0.0
 
 
 def _check(method: TokenADMM) -> None:

@@ -56,7 +56,7 @@ def _exact(multiplier: float, sampling: float, visits: int, delta: float) -> flo
 def _one_visit(multiplier: float, sampling: float) -> Any:
     """The distribution of the privacy loss of one visit, on a grid that is fine against its deviation, about q/m.
 
-    Its error is on the safe side and relatively about 1e-6; the second term keeps the grid below 50,000 points.
+    Its error is on the safe side and relatively about 1e-5; the second term keeps the grid below 50,000 points.
     """
     grid = max(0.01 * sampling / multiplier, (8.0 / multiplier + 0.5 / multiplier**2) / 50_000)
     return dp_accounting().pld.privacy_loss_distribution.from_gaussian_mechanism(

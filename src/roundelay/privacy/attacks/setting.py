@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from roundelay.algorithms.hidden_starts import SealedStart, ZeroSumStart
 from roundelay.algorithms.perturbations import Inertia, PrimalNoise, StepSizeNoise, Unperturbed
 from roundelay.algorithms.starts import UniformStart, ZeroStart
 from roundelay.algorithms.token_method import TokenADMM
@@ -115,16 +116,16 @@ def middle_gamma(method: TokenADMM) -> tuple[float, float]:
 def expected_start(method: TokenADMM, dim: int) -> Vector:
     """The mean of x_i⁰, which is public."""
     start = method.start
-    middle = 0.5 * (start.low + start.high) if isinstance(start, UniformStart) else 0.0
+    middle = 0.5 * (start.low + start.high) if isinstance(start, (UniformStart, ZeroSumStart)) else 0.0
     return np.full(dim, middle)
 
 
 def start_width(method: TokenADMM) -> float:
     """How far a coordinate of x_i⁰ can be from its mean."""
     start = method.start
-    if isinstance(start, UniformStart):
+    if isinstance(start, (UniformStart, ZeroSumStart)):
         return 0.5 * (start.high - start.low)
-    return 0.0 if isinstance(start, ZeroStart) else np.inf
+    return 0.0 if isinstance(start, (ZeroStart, SealedStart)) else np.inf
 
 
 def one_update_each(visits: Visits) -> None:
