@@ -31,11 +31,12 @@ from typing import Any
 import numpy as np
 
 from roundelay.engine import compiled_sums
-from roundelay.kernels import Part, primitives, random
+from roundelay.kernels import Part, bulk, gaps, primitives, random
 
 PRIMITIVES = ("each", "vector", "matrix", "prefetch", "dot", "norm", "distance", "solve_positive")
 SUMS = ("gather", "flagged", "latest")
 DRAWS = ("uniform", "uniforms", "normals", "chances")
+BULK = (("random_words", bulk.random_words), ("draw_gaps", gaps.draw_gaps))
 COMPILED = (
     ("dot", compiled_sums.dot),
     ("norm", compiled_sums.norm),
@@ -48,6 +49,10 @@ COMPILED = (
     ("uniforms", random.compiled_uniforms),
     ("normals", random.compiled_normals),
     ("chances", random.compiled_chances),
+    ("random_words", bulk.compiled_words),
+    ("draw_gaps", gaps.compiled_gaps),
+    ("block_of_bits", bulk.block_of_bits),
+    ("philox32", bulk.philox32),
     ("block_of_words", random.block_of_words),
     ("block_of_uniforms", random.block_of_uniforms),
     ("philox", random.philox),
@@ -100,7 +105,7 @@ def recipe(
     for part in parts:
         constants.update(part.literals)
     chosen = set(constants)
-    provided = {*PRIMITIVES, *SUMS, *(("full_product", "eight_lanes") if compiled else DRAWS)}
+    provided = {*PRIMITIVES, *SUMS, *(("full_product", "eight_lanes") if compiled else (*DRAWS, *dict(BULK)))}
     texts: dict[str, str] = {}
     others: dict[str, Any] = {}
     queue = list(functions.items())
@@ -163,6 +168,8 @@ def _python_module(recipe: Recipe, dim: int) -> types.ModuleType:
         setattr(module, primitive, getattr(primitives, primitive))
     for draw in DRAWS:
         setattr(module, draw, getattr(random, draw))
+    for draw, function in BULK:
+        setattr(module, draw, function)
     for other, value in recipe.others:
         setattr(module, other, value)
     path = f"<{name}>"

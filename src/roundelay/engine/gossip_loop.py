@@ -49,6 +49,8 @@ class Mail(NamedTuple):
     """What each agent has sent, what it had sent before, what it has heard, and what its last message weighed.
 
     `sent` tells who spoke in this exchange, `spoken` who ever did. `before` is kept only where messages can be lost.
+    There `posted` goes on after the agents' rows: with `before`, and with a row for each arc, for what its receiver goes
+    by instead of a lost message.
     """
 
     posted: Cube

@@ -99,14 +99,19 @@ def new_gossip_state(
     first = np.linalg.norm(states.x - optimum, axis=1)
     scale = float(np.linalg.norm(optimum)) or 1.0
     links: Any = Numbers()
+    posted = np.zeros((agents, vectors, dim))
+    before = np.zeros_like(posted)
     if conditions is not None:
-        links = conditions.states(seed, agents, len(mixing.neighbours), 0, vectors, dim)
+        links = conditions.states(seed, agents, mixing.neighbours, 0, vectors, dim)
+        if conditions.replaces:
+            posted = np.zeros((2 * agents + len(mixing.neighbours), vectors, dim))
+            before = posted[agents : 2 * agents]
     return GossipState(
         method,
         states,
         gossip_loop.Mail(
-            np.zeros((agents, vectors, dim)),
-            np.zeros((agents, vectors, dim)),
+            posted,
+            before,
             np.zeros((agents, vectors, dim)),
             np.zeros((vectors, dim)),
             np.zeros(agents, np.uint8),

@@ -39,7 +39,7 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
             part.numbers,
             python_module(recipe((part,), (part.numbers,), (), (("DIM", dim),), False), dim),
         )
-        links = conditions.states(seed, agents, len(network.neighbours), 1, 0, dim)
+        links = conditions.states(seed, agents, network.neighbours, 1, 0, dim)
     noise = 0.0 if conditions is None else conditions.noise
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0x1A55], np.uint64)))
 

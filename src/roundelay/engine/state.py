@@ -125,7 +125,7 @@ def new_state(
     agents, dim, tokens, cargo = problem.agents, problem.dim, method.tokens, vectors_of(method) - 1
     links: Any = Numbers()
     if conditions is not None:
-        links = conditions.states(seed, agents, len(network.neighbours), tokens, 0, dim)
+        links = conditions.states(seed, agents, network.neighbours, tokens, 0, dim)
     initial = method.start_states(seed, problem)
     token = np.zeros(dim) if initial.token is None else initial.token
     first = np.linalg.norm(initial.x - optimum, axis=1)

@@ -57,10 +57,11 @@ def chances(
     """Each flag becomes 1 with this chance, else 0.
 
     One byte of random bits decides; only where it ties, once in 256, a uniform draw of its own does. `words` is scratch
-    of 64 bits for every eight flags, rounded up to four, and `lanes` the same memory byte by byte.
+    of 64 bits for every eight flags, rounded up to four, or more, and `lanes` the same memory byte by byte.
     """
     count = len(flags)
-    words[:] = _words(seed, agent, hop, purpose, len(words) // 4).ravel()
+    blocks = -(-count // 32)
+    words[: 4 * blocks] = _words(seed, agent, hop, purpose, blocks).ravel()
     scaled = 256.0 * chance
     limit = int(scaled)
     flags[:] = lanes[:count] < limit
@@ -182,7 +183,7 @@ def compiled_chances(
     scaled = 256.0 * chance
     limit = np.int32(scaled)
     count = flags.shape[0]
-    for block in range(words.shape[0] // 4):
+    for block in range((count + 31) // 32):
         w0, w1, w2, w3 = block_of_words(seed, agent, hop, purpose, block)
         words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = w0, w1, w2, w3
         first = 32 * block

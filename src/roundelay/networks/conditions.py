@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Flags, Integers, Part
 from roundelay.kernels.checks import finite_number
+from roundelay.kernels.gaps import GAPS_AT_ONCE, gaps_between
+from roundelay.kernels.ziggurat import layer_edges
 from roundelay.networks.crossing import (
     ConditionNumbers,
     LinkStates,
@@ -158,6 +160,8 @@ class NetworkConditions:
             float(self.straggler_factor),
             starts,
             neighbours,
+            gaps_between(self.loss.chances()[0]),
+            layer_edges(),
         )
         return Part(
             (
@@ -181,16 +185,24 @@ class NetworkConditions:
             ),
         )
 
-    def states(self, seed: int, agents: int, arcs: int, tokens: int, vectors: int, dim: int) -> LinkStates:
-        """How the links and the clocks start."""
+    @property
+    def replaces(self) -> bool:
+        """Whether something else stands in for a lost message, so that it must be kept."""
+        return self.loses and not self.resend
+
+    def states(self, seed: int, agents: int, neighbours: Integers, tokens: int, vectors: int, dim: int) -> LinkStates:
+        """How the links and the clocks start, for arcs from these senders."""
+        arcs = len(neighbours)
         _, _, turns_bad, turns_good = self.loss.chances()
         bad = np.zeros(arcs, np.uint8)
         if turns_bad > 0.0:
             generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0xBAD], np.uint64)))
             bad[:] = generator.random(arcs) < turns_bad / (turns_bad + turns_good)
         gossip = vectors > 0
-        words = np.zeros(4 * -(-arcs // 32) if gossip else 0, np.uint64)
-        noise = np.zeros((agents if gossip else 0, dim))
+        # For `chances` a byte for each arc, for `befall` a batch, for `quick_normals` a word for each number.
+        blocks = max(-(-arcs // 32), -(-agents * dim // 4), GAPS_AT_ONCE // 16)
+        words = np.zeros(4 * blocks if gossip else 0, np.uint64)
+        noise = np.zeros((vectors, agents, dim))
         heard = arcs if gossip else 0
 
         def flags() -> Flags:
@@ -204,14 +216,15 @@ class NetworkConditions:
             flags(),
             flags(),
             flags(),
-            flags(),
-            np.zeros((heard if self.loses and not self.resend else 0, vectors, dim)),
-            np.zeros((agents if gossip else 0, vectors, dim)),
-            np.zeros(heard + 1, np.int64),
+            np.array(neighbours[:heard], np.uint32),
+            np.zeros((2, heard + 1), np.int64),
+            np.zeros(2, np.int64),
             words,
             words.view(np.uint8),
+            words.view(np.uint16),
             noise,
-            noise.reshape(-1),
+            noise.reshape(vectors, agents * dim),
+            np.zeros(agents),
             np.zeros(agents),
             np.zeros(heard),
             np.zeros(agents),

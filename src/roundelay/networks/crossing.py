@@ -32,6 +32,8 @@ from roundelay.kernels import (
     uniforms,
     vector,
 )
+from roundelay.kernels.gaps import Gaps, befall
+from roundelay.kernels.ziggurat import quick_normals
 
 # Literals that `NetworkConditions.part` sets, so that what does not happen costs nothing.
 LOSES: int = 0
@@ -57,14 +59,17 @@ class ConditionNumbers(NamedTuple):
     straggler_factor: float
     starts: Integers
     neighbours: Integers
+    gaps: Gaps
+    edges: Vector
 
 
 class LinkStates(NamedTuple):
     """Which arcs are bad and when that was last looked at, what befell the last messages, and all clocks.
 
-    `lost` tells the arcs whose message of this exchange was lost, `behind` those whose receiver lacks what the sender
-    last sent, and `held` what it has instead. The sums of an exchange begin at `start`. `noise` and `noise_row` are the
-    same memory, as are `words` and `lanes`; these and the rest are scratch.
+    `lost` tells the arcs whose message of this exchange was lost. Arc a is heard from row `sources[a]` of `mail.posted`:
+    that of its sender, or where the receiver lacks what the sender last sent, one of its own that holds what it has
+    instead. `order` lists these arcs, after this exchange and after the last; `lacking` is how many they are.
+    `noise` and `noise_rows` are the same memory, as are `words`, `lanes` and `quarters`; these and the rest are scratch.
     """
 
     bad: Flags
@@ -74,15 +79,16 @@ class LinkStates(NamedTuple):
     lost_bad: Flags
     turned_bad: Flags
     turned_good: Flags
-    behind: Flags
-    held: Cube
-    start: Cube
-    order: Integers
+    sources: Any
+    order: Any
+    lacking: Integers
     words: Any
     lanes: Flags
-    noise: Matrix
-    noise_row: Vector
+    quarters: Any
+    noise: Cube
+    noise_rows: Matrix
     squares: Vector
+    spread: Vector
     delays: Vector
     clocks: Vector
     finished: Vector
@@ -193,17 +199,19 @@ def spend_time(conditions: ConditionNumbers, links: LinkStates, seed: int, hop: 
 # ---------------------------------------------------------------- gossip
 
 
-def draw_losses(conditions: ConditionNumbers, links: LinkStates, seed: int, number: int) -> None:
-    """Which arcs lose their message in this exchange."""
+def draw_losses(conditions: ConditionNumbers, links: LinkStates, seed: int, number: int, order: Integers) -> int:
+    """Which arcs lose their message in this exchange, in `lost` and in `order`; how many there are."""
     words, lanes = links.words, links.lanes
+    if not BURSTS:
+        return befall(conditions.gaps, seed, 0, number, LOSS, words, links.quarters, links.lost, order)
     chances(seed, 0, number, LOSS, conditions.loss_good, words, lanes, links.lost)
-    if BURSTS:
-        chances(seed, 1, number, LOSS, conditions.loss_bad, words, lanes, links.lost_bad)
-        chances(seed, 0, number, CHAIN, conditions.turns_bad, words, lanes, links.turned_bad)
-        chances(seed, 1, number, CHAIN, conditions.turns_good, words, lanes, links.turned_good)
-        for a in each(links.bad.shape[0]):
-            links.bad[a] = links.bad[a] * (1 - links.turned_good[a]) + (1 - links.bad[a]) * links.turned_bad[a]
-            links.lost[a] = links.bad[a] * links.lost_bad[a] + (1 - links.bad[a]) * links.lost[a]
+    chances(seed, 1, number, LOSS, conditions.loss_bad, words, lanes, links.lost_bad)
+    chances(seed, 0, number, CHAIN, conditions.turns_bad, words, lanes, links.turned_bad)
+    chances(seed, 1, number, CHAIN, conditions.turns_good, words, lanes, links.turned_good)
+    for a in each(links.bad.shape[0]):
+        links.bad[a] = links.bad[a] * (1 - links.turned_good[a]) + (1 - links.bad[a]) * links.turned_bad[a]
+        links.lost[a] = links.bad[a] * links.lost_bad[a] + (1 - links.bad[a]) * links.lost[a]
+    return flagged(links.lost, order)
 
 
 def send_again(conditions: ConditionNumbers, links: LinkStates, seed: int, number: int, a: int) -> int:
@@ -218,24 +226,31 @@ def send_again(conditions: ConditionNumbers, links: LinkStates, seed: int, numbe
             return attempts
 
 
-def make_up(links: LinkStates, mixing: Any, mail: Any, v: int, count: int) -> None:
-    """Add to the sums what stands in for the messages that lack, less what `gather` will add for them.
+def make_up(links: LinkStates, mixing: Any, mail: Any, before: int, now: int) -> None:
+    """In place of a lost message stands the last one that did arrive, or 0 if messages are increments.
 
-    In place of a lost message stands the last one that did arrive, or 0 if messages are increments.
+    Nothing here branches on chance, which the processor could not foresee, and numbers are unsigned, because Python's
+    negative ones would be looked for at every arc.
     """
-    for n in range(count):
-        a = links.order[n]
-        i, j, weight = mixing.receivers[a], mixing.neighbours[a], mixing.weights[a]
+    one, agents = np.uint64(1), np.uint64(mixing.own.shape[0])
+    for n in range(links.lacking[before]):
+        # It stays where it is if it is lost again; else its receiver hears the sender.
+        a = np.uint64(links.order[before, n])
+        lost = np.uint64(links.lost[a])
+        links.sources[a] = lost * np.uint64(links.sources[a]) + (one - lost) * np.uint64(mixing.neighbours[a])
+    for n in range(links.lacking[now]):
+        a = np.uint64(links.order[now, n])
+        row = agents + agents + a
         if INCREMENTS:
-            links.squares[i] -= weight * weight
-            for d in each(DIM):
-                links.start[i, v, d] -= weight * mail.posted[j, v, d]
+            links.squares[mixing.receivers[a]] -= mixing.weights[a] * mixing.weights[a]
         else:
-            if links.behind[a] == 0:
+            # What the sender had sent before; a row that holds something already keeps it.
+            source = np.uint64(links.sources[a])
+            held = source + agents * np.uint64(source < agents)
+            for v in range(VECTORS):
                 for d in each(DIM):
-                    links.held[a, v, d] = mail.before[j, v, d]
-            for d in each(DIM):
-                links.start[i, v, d] += weight * (links.held[a, v, d] - mail.posted[j, v, d])
+                    mail.posted[row, v, d] = mail.posted[held, v, d]
+        links.sources[a] = row
 
 
 def leave_silent_out(links: LinkStates, mixing: Any, mail: Any) -> None:
@@ -253,14 +268,17 @@ def open_exchange(
 
     `silent` is how many did not speak. Returns how many numbers and bits had to be sent again.
     """
-    agents, numbers, bits, lacking = mixing.own.shape[0], 0, 0, 0
+    agents, numbers, bits = mixing.own.shape[0], 0, 0
+    before, now = links.tick[0] % 2, (links.tick[0] + 1) % 2
+    links.tick[0] += 1
     if LOSES:
-        draw_losses(conditions, links, seed, number)
+        lacking = draw_losses(conditions, links, seed, number, links.order[now])
         if silent > 0:
             for a in each(links.lost.shape[0]):  # who did not speak leaves its hearers as they were
-                spoke = mail.sent[mixing.neighbours[a]]
-                links.lost[a] = spoke * links.lost[a] + (0 if INCREMENTS else (1 - spoke) * links.behind[a])
-        lacking = flagged(links.lost, links.order)
+                spoke, behind = mail.sent[mixing.neighbours[a]], links.sources[a] != mixing.neighbours[a]
+                links.lost[a] = spoke * links.lost[a] + (0 if INCREMENTS else (1 - spoke) * behind)
+            lacking = flagged(links.lost, links.order[now])
+        links.lacking[now] = lacking
     if TIMED:
         if conditions.latency_jitter > 0.0:
             uniforms(seed, 0, number, LATENCY, links.delays)
@@ -272,38 +290,38 @@ def open_exchange(
             for a in each(links.delays.shape[0]):
                 links.delays[a] = conditions.latency[a]
     if LOSES and RESENDS:
-        for n in range(lacking):
-            a = links.order[n]
+        for n in range(links.lacking[now]):
+            a = links.order[now, n]
             attempts = send_again(conditions, links, seed, number, a)
             numbers += (attempts - 1) * mail.numbers[mixing.neighbours[a]]
             bits += (attempts - 1) * mail.bits[mixing.neighbours[a]]
             links.delays[a] *= round_trips(attempts)
-    for v in range(VECTORS):
-        for i in range(agents):
+    if INCREMENTS or silent > 0:
+        for i in each(agents):
             links.squares[i] = mixing.squares[i]
-            for d in each(DIM):
-                links.start[i, v, d] = mixing.own[i] * mail.posted[i, v, d]
-        if LOSES and not RESENDS:
-            make_up(links, mixing, mail, v, lacking)
-        if NOISY and silent > 0:
-            leave_silent_out(links, mixing, mail)
-        if NOISY:
-            normals(seed, v, number, NOISE, links.noise_row)
-            for i in range(agents):
-                spread = conditions.noise * math.sqrt(max(links.squares[i], 0.0))
-                for d in each(DIM):
-                    links.start[i, v, d] += spread * links.noise[i, d]
     if LOSES and not RESENDS:
-        for a in each(links.lost.shape[0]):
-            links.behind[a] = links.lost[a]
+        make_up(links, mixing, mail, before, now)
+    if NOISY:
+        for i in each(agents):
+            links.spread[i] = conditions.noise * mixing.norms[i]
+        if silent > 0:
+            leave_silent_out(links, mixing, mail)
+        if INCREMENTS or silent > 0:
+            for i in range(agents):
+                links.spread[i] = conditions.noise * math.sqrt(max(links.squares[i], 0.0))
+        for v in range(VECTORS):
+            quick_normals(conditions.edges, seed, v, number, NOISE, links.words, links.noise_rows[v])
     return numbers, bits
 
 
 def collect_through(links: LinkStates, mixing: Any, mail: Any, i: int, v: int, out: Vector) -> None:
-    """Out = Σ_j w_ij·(message of j) as it arrives: onto what `open_exchange` has begun."""
+    """Out = Σ_j w_ij·(message of j) as it arrives, after `open_exchange` has drawn what befalls the messages."""
     for d in each(DIM):
-        out[d] = links.start[i, v, d]
-    gather(mixing.weights, mixing.neighbours, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
+        out[d] = mixing.own[i] * mail.posted[i, v, d]
+    if NOISY:
+        for d in each(DIM):
+            out[d] += links.spread[i] * links.noise[v, i, d]
+    gather(mixing.weights, links.sources, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
 
 
 def ring_the_bell(conditions: ConditionNumbers, links: LinkStates) -> None:

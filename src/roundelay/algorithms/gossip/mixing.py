@@ -17,7 +17,7 @@ from roundelay.networks import Network
 class MixingNumbers(NamedTuple):
     """Agent i hears `neighbours[starts[i]:starts[i + 1]]` with `weights`, and itself with `own[i]`.
 
-    `receivers[a]` is the agent that hears on arc a, and `squares` holds the sums of the neighbours' squared weights.
+    `receivers[a]` is the agent that hears on arc a. `squares` holds the sums of the neighbours' squared weights, `norms` their roots.
     """
 
     starts: Integers
@@ -26,13 +26,14 @@ class MixingNumbers(NamedTuple):
     weights: Vector
     own: Vector
     squares: Vector
+    norms: Vector
 
 
 def mixing_numbers(starts: Integers, neighbours: Integers, weights: Vector, own: Vector) -> MixingNumbers:
     """The weights, and what follows from them."""
     receivers = np.repeat(np.arange(len(own)), np.diff(starts))
     squares = np.asarray(np.bincount(receivers, weights**2, len(own)), np.float64)
-    return MixingNumbers(starts, neighbours, receivers, weights, own, squares)
+    return MixingNumbers(starts, neighbours, receivers, weights, own, squares, np.sqrt(squares))
 
 
 class Mixing(Protocol):
