@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from roundelay.algorithms import ClippedGradient, Exact, PrimalNoise, TokenADMM, UniformStart, Unperturbed, ZeroStart
+from roundelay.algorithms import (
+    ClippedGradient,
+    Exact,
+    PrimalNoise,
+    TokenADMM,
+    UniformStart,
+    Unperturbed,
+    ZeroStart,
+    ZeroSumStart,
+)
 
 # The choices that the derivation covers; a choice that it does not know of is not assumed to be harmless.
 COVERED = ("rho", "walk", "xstep", "perturbation", "start", "regulariser", "tokens")
 # Starts that don't look at the data.
-STARTS_WITHOUT_DATA = (ZeroStart, UniformStart)
+STARTS_WITHOUT_DATA = (ZeroStart, UniformStart, ZeroSumStart)
 
 
 def method_of(algorithm: Any) -> Any:
