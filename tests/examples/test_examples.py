@@ -40,4 +40,22 @@ def test_on_a_real_network_tokens_are_cheaper_and_gossip_is_sooner(capsys: pytes
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {"compare_methods", "real_network", "unequal_hospitals"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {
+        "compare_methods",
+        "real_network",
+        "unequal_hospitals",
+        "what_leaks",
+    }
+
+
+def test_what_leaks(capsys: pytest.CaptureFixture[str]) -> None:
+    example("what_leaks").main(agents=10, dim=2, laps=12)
+    lines = capsys.readouterr().out.splitlines()
+    rows = {cells[1].strip(): cells[2:-1] for cells in (line.split("|") for line in lines if line.startswith("|"))}
+    assert len(rows) == 12
+    slope, hessian = 3, 4
+    assert float(rows["PI-ADMM1"][slope]) < 1e-6
+    assert float(rows["PI-ADMM1"][hessian]) < 1e-6
+    assert float(rows["PI-ADMM1, zero-sum start"][slope]) > 1.0
+    assert float(rows["I-ADMM, sealed start"][slope]) > 0.5
+    assert float(rows["I-ADMM, sealed start"][hessian]) < 1e-6
