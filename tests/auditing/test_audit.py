@@ -20,7 +20,7 @@ NETWORK = rl.random_network(AGENTS, 0.4, seed=0)
 
 
 def run_of(method, problem=SQUARES, hops=HOPS):
-    return rl.simulate(method, problem, NETWORK, hops, seed=0, transcript=True, progress=False)
+    return rl.simulate(method, problem, NETWORK, hops, seed=0, transcript=True, progress=False, engine="python")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,14 @@ def test_no_attack_begins_after_the_time_is_over(private):
 
 def test_links_that_add_noise_leave_the_truth_of_the_end():
     run = rl.simulate(
-        rl.IADMM(), SQUARES, NETWORK, 101, transcript=True, progress=False, conditions=rl.NetworkConditions(noise=1e-6)
+        rl.IADMM(),
+        SQUARES,
+        NETWORK,
+        101,
+        transcript=True,
+        progress=False,
+        engine="python",
+        conditions=rl.NetworkConditions(noise=1e-6),
     )
     assert math.isnan(rl.audit(run, "neighbours", 3).leaks[0].over_run)
 
@@ -155,7 +162,7 @@ def test_a_process_that_has_the_transcript_and_what_is_public_finds_the_data(pri
 
 
 def test_a_run_without_transcript_is_refused():
-    run = rl.simulate(rl.IADMM(), SQUARES, NETWORK, 50, progress=False)
+    run = rl.simulate(rl.IADMM(), SQUARES, NETWORK, 50, progress=False, engine="python")
     with pytest.raises(ValueError, match="transcript=True"):
         rl.audit(run)
 

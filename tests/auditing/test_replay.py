@@ -26,8 +26,9 @@ def run_of(method, dim=2):
     problem, network = rl.paper_least_squares(AGENTS, 10, dim, seed=3), rl.random_network(AGENTS, 0.5, seed=3)
     everyone = States(tuple(range(AGENTS)), tuple(range(dim)))
     run = rl.simulate(
-        method, problem, network, HOPS, seed=5, record=1, transcript=True, monitors=[everyone], progress=False
-    )
+        method, problem, network, HOPS, seed=5, record=1, transcript=True, monitors=[everyone], progress=False,
+        engine="python",
+    )  # fmt: skip
     return run, problem
 
 

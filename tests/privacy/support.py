@@ -11,6 +11,9 @@ import roundelay as rl
 from roundelay.privacy import Public
 from roundelay.transcripts import Eavesdropper, Observer, Transcript, Visits
 
+# Shorter runs are over before they would be compiled.
+SHORT = 2_500
+
 
 @dataclass(frozen=True)
 class Keep:
@@ -54,8 +57,9 @@ def observed(algorithm: Any, problem: Any, hops: int, seed: int = 0, network: rl
     keep = Keep()
     network = network or rl.ring(problem.agents)
     run = rl.simulate(
-        algorithm, problem, network, hops=hops, seed=seed, record=1, transcript=True, monitors=[keep], progress=False
-    )
+        algorithm, problem, network, hops=hops, seed=seed, record=1, transcript=True, monitors=[keep], progress=False,
+        engine="python" if hops <= SHORT else "auto",
+    )  # fmt: skip
     assert run.transcript is not None
     public = Public(algorithm, problem.agents, problem.dim)
     return Truth(run.transcript, public, np.array(keep.x), np.array(keep.y))

@@ -20,7 +20,7 @@ def test_its_update_is_that_of_the_simulator(method):
     """The increments of a real run come out of the map whose derivative is taken."""
     agents, dim = 6, 3
     problem, network = rl.paper_least_squares(agents, 12, dim, seed=2), rl.random_network(agents, 0.6, seed=2)
-    run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False)
+    run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False, engine="python")
     visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
     parts, count = method.parts(), len(visits)
     unknown = _unknowns(parts, count, dim, "quadratic")
