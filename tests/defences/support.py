@@ -8,13 +8,15 @@ import numpy as np
 
 import roundelay as rl
 
+# Shorter runs are over before they would be compiled.
+SHORT = 2_500
+
 
 def quick(algorithm: Any, problem: Any, hops: int, seed: int = 0, **options: Any) -> rl.Run:
     """A run on a ring with its transcript."""
     network = options.pop("network", None) or rl.ring(problem.agents)
-    return rl.simulate(
-        algorithm, problem, network, hops=hops, seed=seed, **{"transcript": True, "progress": False, **options}
-    )
+    usual = {"transcript": True, "progress": False, "engine": "python" if hops <= SHORT else "auto"}
+    return rl.simulate(algorithm, problem, network, hops=hops, seed=seed, **{**usual, **options})
 
 
 def moved(problem: rl.LeastSquares, giver: int, taker: int, v: np.ndarray) -> rl.LeastSquares:
