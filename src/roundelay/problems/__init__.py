@@ -5,7 +5,7 @@ from roundelay.problems.composite import composite_optimum
 from roundelay.problems.least_squares import LeastSquares
 from roundelay.problems.logistic import Logistic
 from roundelay.problems.paper import paper_least_squares, paper_logistic
-from roundelay.problems.problem import Problem, total_gradient, total_value
+from roundelay.problems.problem import OwnProblem, Problem, total_gradient, total_value
 from roundelay.problems.regularisers import L1, Box, NonNegative, NoRegulariser, Regulariser
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Logistic",
     "NoRegulariser",
     "NonNegative",
+    "OwnProblem",
     "Problem",
     "Regulariser",
     "composite_optimum",

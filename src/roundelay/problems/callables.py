@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,9 +23,10 @@ PROX_TOLERANCE = 1e-8
 
 
 class CallableNumbers(NamedTuple):
-    """The problem itself: only the Python engine runs these kernels."""
+    """The problem itself, and the number that its first agent answers to: only the Python engine runs these kernels."""
 
     problem: Any
+    first: int
 
 
 def minimise(problem: CallableNumbers, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
@@ -33,14 +34,14 @@ def minimise(problem: CallableNumbers, i: int, w: Vector, penalty: float, start:
     for d in each(DIM):
         out[d] = w[d]  # where a run diverges there is nothing to solve: let the loop see it
     if np.isfinite(w).all():
-        answer = problem.problem.prox(i, w / penalty, penalty, start)
+        answer = problem.problem.prox(i - problem.first, w / penalty, penalty, start)
         for d in each(DIM):
             out[d] = answer[d]
 
 
 def gradient(problem: CallableNumbers, i: int, x: Vector, out: Vector) -> None:
     """∇f_i(x)."""
-    answer = problem.problem.gradient_of[i](x)  # unchecked: the loop calls what is not finite divergence
+    answer = problem.problem.gradient_of[i - problem.first](x)  # unchecked: the loop calls what is not finite divergence
     for d in each(DIM):
         out[d] = answer[d]
 
@@ -181,9 +182,13 @@ class CallableProblem:
         """What the Python engine runs."""
         return Part(
             (("minimise", minimise), ("gradient", gradient)),
-            CallableNumbers(self),
+            CallableNumbers(self, 0),
             why_not_compiled="the problem is made of plain Python functions, which can't be compiled",
         )
+
+    def kernel_at(self, place: int, agents: int) -> Part:
+        """What a ring's agent runs that has this problem of one agent: it answers to the number `place`."""
+        return replace(self.kernel(), numbers=CallableNumbers(self, place))
 
     def _checked(self, answer: Any, agent: int, what: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
         try:

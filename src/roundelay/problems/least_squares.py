@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -14,10 +14,8 @@ from roundelay.kernels import DIM, Matrix, Part, Vector, dot, each, prefetch
 from roundelay.problems.problem import check_agent, check_penalty
 from roundelay.problems.rows import Rows, Weights, check_ridge, read_rows, read_weights
 
-# Literals that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0;
-# and whether that rank is p.
+# A literal that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0.
 RANK: int = 0
-FULL: int = 0
 
 
 class Quadratics(NamedTuple):
@@ -41,10 +39,11 @@ def minimise(problem: Quadratics, i: int, w: Vector, penalty: float, start: Vect
     From the thin eigendecomposition of H_i, so that a penalty that changes at every hop costs nothing.
     """
     shift = penalty + problem.ridge
-    for d in each(DIM):
-        out[d] = 0.0 if FULL else w[d]
     begin = i * RANK if RANK else problem.starts[i]
     end = i * RANK + RANK if RANK else problem.starts[i + 1]
+    full = end - begin == DIM
+    for d in each(DIM):
+        out[d] = 0.0 if full else w[d]
     for j in range(begin, end):
         pull = dot(problem.vectors[j], w)
         curvature = problem.curvatures[j]
@@ -53,10 +52,10 @@ def minimise(problem: Quadratics, i: int, w: Vector, penalty: float, start: Vect
         # processor has it ready.
         reciprocal = 1.0 / (curvature + shift)
         known = problem.along[j]
-        coefficient = (known + pull if FULL else known * shift - pull * curvature) * reciprocal
+        coefficient = (known + pull if full else known * shift - pull * curvature) * reciprocal
         for d in each(DIM):
             out[d] += coefficient * problem.vectors[j, d]
-    if not FULL:
+    if not full:
         inverse = 1.0 / shift
         for d in each(DIM):
             out[d] *= inverse
@@ -264,7 +263,21 @@ class LeastSquares:
                 ("fetch", fetch),
             ),
             self.quadratics,
-            (("RANK", uniform), ("FULL", int(uniform == self.dim))),
+            (("RANK", uniform),),
+        )
+
+    def kernel_at(self, place: int, agents: int) -> Part:
+        """What a ring's agent runs that has this problem of one agent: it answers to the number `place`."""
+        numbers, each_agent = self.quadratics, np.arange(agents + 1) > place
+        return replace(
+            self.kernel(),
+            numbers=numbers._replace(
+                starts=np.where(each_agent, numbers.starts[1], 0),
+                row_starts=np.where(each_agent, numbers.row_starts[1], 0),
+                row_scale=np.full(agents, numbers.row_scale[0]),
+                record_weights=np.full(agents, numbers.record_weights[0]),
+            ),
+            literals=(("RANK", 0),),
         )
 
     def _residuals(self, points: Matrix) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -128,13 +128,15 @@ class Logistic:
     `features` is one array (rows, features) for each agent and `labels` one array (rows,), of any row
     counts. `ridge` ≥ 0 counts once for every agent. `weights` multiplies the agents' data terms:
     "equal" (the paper), "rows" (in proportion to b_i: the pooled fit), or one number an agent.
-    Without a ridge, labels that a plane can separate have no finite minimiser and are refused.
+    Without a ridge, labels that a plane can separate have no finite minimiser and are refused; `separable=True` leaves
+    them, for one agent of a ring, whose labels may be separable where those of all together are not.
     """
 
     features: Sequence[ArrayLike] | ArrayLike
     labels: Sequence[ArrayLike] | ArrayLike
     ridge: float = 0.0
     weights: Weights = "equal"
+    separable: bool = False
 
     def __post_init__(self) -> None:
         check_ridge(self.ridge)
@@ -147,7 +149,8 @@ class Logistic:
                 f"Agent {agent} has the label {rows.targets[row]:g} in row {row - rows.starts[agent]}: labels must be -1 or 1 "
                 "(from 0 and 1 they come by 2 * labels - 1)."
             )
-        _ = self.optimum  # finds out now whether there is one
+        if not self.separable:
+            _ = self.optimum  # finds out now whether there is one
 
     @cached_property
     def rows(self) -> Rows:
@@ -298,6 +301,17 @@ class Logistic:
             ("fetch", fetch),
         )
         return Part(functions, self._numbers)
+
+    def kernel_at(self, place: int, agents: int) -> Part:
+        """What a ring's agent runs that has this problem of one agent: it answers to the number `place`."""
+        numbers = self._numbers
+        return replace(
+            self.kernel(),
+            numbers=numbers._replace(
+                row_starts=np.where(np.arange(agents + 1) > place, numbers.row_starts[1], 0),
+                row_scale=np.full(agents, numbers.row_scale[0]),
+            ),
+        )
 
     def _margins(self, points: Matrix) -> Vector:
         return np.einsum("rp,rp->r", self.signed, points[self.rows.owners])

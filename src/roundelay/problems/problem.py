@@ -58,6 +58,13 @@ class Problem(Protocol):
         """The functions `minimise` and `gradient` that the engines run, with their numbers."""
 
 
+class OwnProblem(Problem, Protocol):
+    """The problem of one agent of a ring: N is 1 in it, since nobody else's function is known."""
+
+    def kernel_at(self, place: int, agents: int) -> Part:
+        """Its kernel, where the agent answers to the number `place` among so many."""
+
+
 def total_gradient(problem: Problem, x: Vector) -> Vector:
     """Σ ∇f_i(x)."""
     return problem.gradients(np.broadcast_to(x, (problem.agents, problem.dim))).sum(axis=0)
