@@ -35,7 +35,11 @@ def first_agent(walk: Walk, network: Network, seed: int) -> int:
 
 def lap_from(network: Network, first: int) -> Lap:
     """The network's tour, from one of its agents on."""
-    order = network.tour().order
+    return lap_along(network.tour().order, first)
+
+
+def lap_along(order: Integers, first: int) -> Lap:
+    """A tour, from one of its agents on."""
     order = np.roll(order, -int(np.flatnonzero(order == first)[0]))
     works = np.zeros(len(order), np.bool_)
     works[np.unique(order, return_index=True)[1]] = True

@@ -67,24 +67,29 @@ def move_costs_one(walk: TourNumbers, place: int, following: int) -> int:
     return 1
 
 
+def tour_part(order: Integers) -> Part:
+    """The kernel functions and numbers of a lap; an agent that is met again in it only relays."""
+    works = np.zeros(len(order), np.int64)
+    works[np.unique(order, return_index=True)[1]] = 1
+    return Part(
+        (
+            ("agent_at", agent_at_tour),
+            ("agent_soon", agent_soon_on_tour),
+            ("works", works_on_tour),
+            ("advance", advance_on_tour),
+            ("move_cost", move_costs_one),
+        ),
+        TourNumbers(order.astype(np.int64), works),
+    )
+
+
 @dataclass(frozen=True)
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
-        tour = network.tour()
-        numbers = TourNumbers(tour.order.astype(np.int64), tour.works.astype(np.int64))
-        return Part(
-            (
-                ("agent_at", agent_at_tour),
-                ("agent_soon", agent_soon_on_tour),
-                ("works", works_on_tour),
-                ("advance", advance_on_tour),
-                ("move_cost", move_costs_one),
-            ),
-            numbers,
-        )
+        return tour_part(network.tour().order)
 
     def first_places(self, network: Network, seed: int, tokens: int) -> Integers:
         """One token starts at agent 0; several are spread evenly over the tour."""

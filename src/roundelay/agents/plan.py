@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.algorithms.token_method import TokenMethod, vectors_of
+from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
 from roundelay.networks.walks import Cycle
@@ -100,7 +100,7 @@ class RingPlan:
     not taken. `members` are the sites, numbered from 0. `order` is the lap: the members in the order in which the
     token meets them, some of them again where there is no cycle through all. `links` are the pairs that can reach each
     other, at least the steps of `order`. `algorithm` is a token method of roundelay. `previous` is the digest of the
-    ring file of the epoch before.
+    ring file of the epoch before. With `warm` the sites start from the model of an earlier run, which each of them has.
     """
 
     run: str
@@ -112,6 +112,7 @@ class RingPlan:
     task: Task
     stopping: Stopping = Stopping()
     previous: str = ""
+    warm: bool = False
 
     def __post_init__(self) -> None:
         if len(self.run) != 32 or set(self.run) - set("0123456789abcdef"):
@@ -131,7 +132,12 @@ class RingPlan:
                 raise ValueError(
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
-        _ = self.network, self.method  # refuses what is not a network, or not a token method, now
+        _ = self.network  # refuses what is not a network now
+        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+            raise ValueError(
+                f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
+                "members or a warm start needs: use a method of the ADMM family."
+            )
 
     @property
     def agents(self) -> int:

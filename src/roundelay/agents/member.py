@@ -1,0 +1,357 @@
+"""What a member does with the baton: the mathematics of one agent, without a word about links or files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.engine.choose import Assembly, TOKEN_SHAPES, prepare
+from roundelay.engine import loop
+from roundelay.engine.laps import Lap, lap_along
+from roundelay.kernels import Integers, Matrix, Part, Vector
+from roundelay.kernels.random import Words
+from roundelay.masks import PairSecrets, my_seal
+from roundelay.networks.walks import tour_part
+from roundelay.problems import OwnProblem
+from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
+from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
+from roundelay.agents.local import Local
+from roundelay.agents.plan import RingPlan
+from roundelay.agents.statistics import decode_limbs, encode_limbs
+
+
+# Every epoch has hop numbers of its own, so that no draw of noise is ever used twice.
+HOPS_OF_AN_EPOCH = 2**40
+LIMBS = 4
+
+# A token that moved by so much more than ever before in a lap is not one of a method that converges.
+ABSURD = 1e3
+VISITS_BEFORE_JUDGING = 3
+
+
+class SolverError(RuntimeError):
+    """The site's own function gave something with which the fit can't go on."""
+
+
+class Move(NamedTuple):
+    """A baton, and the member that it goes to."""
+
+    receiver: int
+    baton: Baton
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What an agent sees of how far the fit is: ‖x⁺ − z‖, ρ‖s⁺ − s‖, and how far it is from balance with the token."""
+
+    hop: int
+    primal: float
+    dual: float
+    unrest: float
+
+
+@dataclass(eq=False)
+class Held:
+    """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
+
+    The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
+    """
+
+    x: Matrix
+    y: Matrix
+    share: Matrix
+    begun: bool = False
+    visits: int = 0
+    told: tuple[Vector, ...] = ()
+    largest_jump: float = 0.0
+    estimate: Vector | None = None
+    reason: Reason | None = None
+    ended_by: int = -1
+    hop: int = 0
+    residuals: Residuals | None = field(default=None, repr=False)
+
+
+class Functions(NamedTuple):
+    """The kernel functions of this agent as one module, and the numbers of its function and of the method."""
+
+    module: Any
+    problem: Any
+    method: Any
+
+
+class Member:
+    """One agent of a ring: what it makes of a baton that it is handed.
+
+    `seed` keys the agent's own draws, `secrets` are what it shares with each other member. `act` changes what is held
+    in memory; where it raises, that is worth nothing any more, and the agent goes on from its journal.
+    """
+
+    def __init__(
+        self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Vector | None = None
+    ) -> None:
+        self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
+        self.method = plan.method
+        rows = plan.agents + plan.vectors - 1
+        self.held = Held(*(np.zeros((rows, plan.dim)) for _ in range(3)))
+        self.wants_to_stop = False
+        self._functions: Functions | None = None
+        self._own: OwnProblem | None = None
+        self._walk = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
+
+    # ------------------------------------------------------------ what there is to know
+
+    @property
+    def layout(self) -> Layout:
+        """How large batons are."""
+        sums = [1 + count for count in self.local.sums]
+        words = (*(LIMBS * count for count in sums), self.plan.dim)
+        return Layout(self.plan.agents, self.plan.vectors * self.plan.dim, words, (*sums, 0))
+
+    @property
+    def problem(self) -> OwnProblem:
+        """The site's own function."""
+        if self._own is None:
+            self._own = self.local.problem(self.held.told)
+            if self._own.dim != self.plan.dim:
+                raise SolverError(
+                    f"This site's function has {self._own.dim} unknowns, but the ring's fit has {self.plan.dim}: "
+                    "check the data or the objective against the ring file."
+                )
+        return self._own
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over for this agent."""
+        return self.held.reason is not None
+
+    @property
+    def first_hop(self) -> int:
+        """The number of the epoch's first hop."""
+        return self.plan.epoch * HOPS_OF_AN_EPOCH
+
+    def place_of(self, hop: int) -> int:
+        """The place of the walk at which a hop is made by this agent."""
+        return (hop - self.first_hop) % len(self.plan.order) if self.plan.on_cycle else self.me
+
+    # ------------------------------------------------------------ the baton
+
+    def first(self) -> Move | None:
+        """How the epoch begins, at the first member of its lap."""
+        return self._tell(0) if self.held.told else self._after_told(-1)
+
+    def act(self, baton: Baton) -> Move | None:
+        """What this agent makes of a baton, and whom it goes to; None where the run is over."""
+        if baton.phase == Phase.ITERATE:
+            return self._iterate(baton)
+        lap = self._lap(baton.origin)
+        if not 1 <= baton.step <= len(lap.order) or lap.order[baton.step % len(lap.order)] != self.me:
+            raise BatonError(f"The baton is at step {baton.step} of its lap, which is not this member's.")
+        returned = baton.step == len(lap.order)
+        if baton.phase == Phase.SUM:
+            return self._summed(baton) if returned else self._pass_on(baton, lap, self._added)
+        if baton.phase == Phase.TELL:
+            return self._after_told(baton.purpose) if returned else self._pass_on(baton, lap, self._heard)
+        if baton.phase == Phase.FROZEN:
+            return self._asked(baton) if returned else self._pass_on(baton, lap, self._confirmed)
+        return None if returned else self._pass_on(baton, lap, self._ended)
+
+    def check(self, baton: Baton, previous: Vector | None) -> None:
+        """Refuse a token that has moved absurdly far since this agent last sent it on."""
+        if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
+            return
+        jump = float(np.linalg.norm(baton.numbers - previous))
+        held = self.held
+        if held.visits >= VISITS_BEFORE_JUDGING and jump > ABSURD * held.largest_jump > 0.0:
+            raise BatonError(
+                f"The token has moved by {jump:.2g} since this member sent it on, but never before by more than "
+                f"{held.largest_jump:.2g}."
+            )
+        held.largest_jump = max(held.largest_jump, jump)
+
+    # ------------------------------------------------------------ laps before the first hop
+
+    def _summand(self, purpose: int) -> Words:
+        """What this agent adds to a sum, under its mask."""
+        if purpose < len(self.local.sums):
+            numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose])])
+            words = encode_limbs(numbers)
+        else:
+            self._begin()
+            grid, share = grid_of(self.method), self.held.share[self.me]
+            grid.check(share, self.plan.agents, "The largest share of the token")
+            words = grid.encode(share)
+            share[:] = grid.decode(words)  # what is summed is what it has in the token
+        # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.
+        turn = 0 if purpose == len(self.local.sums) else purpose + 1
+        return words + my_seal(self.secrets, self.me, self.plan.agents, len(words), turn)
+
+    def _sum(self, purpose: int) -> Move:
+        return self._start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
+
+    def _added(self, baton: Baton) -> Baton:
+        return replace(baton, numbers=baton.numbers + self._summand(baton.purpose))
+
+    def _summed(self, baton: Baton) -> Move | None:
+        """The lap of a sum is closed: the masks have cancelled."""
+        if baton.purpose < len(self.local.sums):
+            total = decode_limbs(baton.numbers)
+            if round(total[0]) != self.plan.agents:
+                raise BatonError("A sum under masks did not come out: a member has another ring file or another key.")
+            self.held.told = (*self.held.told[: baton.purpose], total)
+            return self._tell(baton.purpose)
+        mean = grid_of(self.method).decode(baton.numbers) / self.plan.agents
+        return self._iterate(self._token(np.pad(mean, (0, (self.plan.vectors - 1) * self.plan.dim)), self.first_hop))
+
+    def _tell(self, purpose: int) -> Move:
+        return self._start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
+
+    def _heard(self, baton: Baton) -> Baton:
+        self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
+        return baton
+
+    def _after_told(self, purpose: int) -> Move | None:
+        """What follows after sum `purpose` is known to all."""
+        following = purpose + 1
+        if following < len(self.local.sums):
+            return self._tell(following) if following < len(self.held.told) else self._sum(following)
+        if opens_with_a_sum(self.method, self.plan.epoch, self.plan.warm):
+            return self._sum(len(self.local.sums))
+        return self._iterate(self._token(np.zeros(self.plan.vectors * self.plan.dim), self.first_hop))
+
+    def _begin(self) -> None:
+        held, me = self.held, self.me
+        if not held.begun:
+            warm = self.warm if self.plan.warm else None
+            held.x[me], held.y[me], held.share[me] = begin(
+                self.method, self.problem, me, self.plan.agents, self.seed, self.secrets, warm
+            )
+            held.begun = True
+
+    # ------------------------------------------------------------ the hops
+
+    def _token(self, numbers: Vector, hop: int, content: int = 0) -> Baton:
+        return Baton(Phase.ITERATE, hop, self.me, 0, 0, content, numbers)
+
+    def _iterate(self, baton: Baton) -> Move | None:
+        """Make hop `baton.hop`, and where the walk stays here the next ones too."""
+        while True:
+            moved = self._hop(baton)
+            if moved is None or moved.receiver != self.me or moved.baton.phase != Phase.ITERATE:
+                return moved
+            baton = moved.baton
+
+    def _hop(self, baton: Baton) -> Move | None:
+        walk, hop = self._walk, baton.hop
+        place = self.place_of(hop)
+        if dict(walk.functions)["agent_at"](walk.numbers, place) != self.me or hop < self.first_hop:
+            raise BatonError(f"The token says that hop {hop} is this member's, which it is not.")
+        content = baton.content
+        if dict(walk.functions)["works"](walk.numbers, place):
+            baton, content = self._visit(baton)
+        if hop + 1 - self.first_hop >= self.plan.stopping.hops:
+            return self._end(Reason.HOPS, hop + 1, baton.numbers)
+        if self.wants_to_stop:
+            return self._end(Reason.ASKED, hop + 1, baton.numbers)
+        if content == (1 << self.plan.agents) - 1:
+            frozen = self._start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
+            return Move(frozen.receiver, self._confirmed(frozen.baton))
+        return self._onward(baton.numbers, hop + 1, content)
+
+    def _onward(self, numbers: Vector, hop: int, content: int) -> Move:
+        """The token goes to whoever makes the next hop."""
+        walk, place = dict(self._walk.functions), self.place_of(hop - 1)
+        following = walk["advance"](self._walk.numbers, self.seed, hop, place, _NO_VISITS)
+        return Move(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
+
+    def _visit(self, baton: Baton) -> tuple[Baton, int]:
+        """The update itself: the very function that the simulator runs."""
+        self._begin()
+        held, me, agents, functions = self.held, self.me, self.plan.agents, self.functions
+        tolerance = self.plan.stopping.tolerance
+        vectors = np.array(baton.numbers).reshape(self.plan.vectors, self.plan.dim)
+        token = vectors[0]
+        held.share[agents:] = vectors[1:]
+        primal, dual = functions.module.visit(
+            functions.problem, functions.method, self.seed, me, baton.hop, held.visits, agents,
+            token, held.x, held.y, held.share, True,
+        )  # fmt: skip
+        vectors[1:] = held.share[agents:]
+        held.visits += 1
+        held.hop = baton.hop
+        if not (np.isfinite(vectors).all() and np.isfinite(held.x[me]).all()):
+            raise SolverError(
+                f"This site's own update at hop {baton.hop} gave a number that is not finite, so nothing was sent on: "
+                "check the data and the objective, then start the agent again."
+            )
+        content = 0
+        unrest = float("nan")
+        if isinstance(self.method, TokenADMM) and tolerance is not None:
+            content_so_far = primal <= tolerance and dual <= tolerance
+            unrest = self._unrest(token)
+            if content_so_far and unrest <= tolerance:
+                content = baton.content | 1 << me
+        held.residuals = Residuals(baton.hop, primal, dual, unrest)
+        return replace(baton, numbers=vectors.reshape(-1)), content
+
+    def _unrest(self, token: Vector) -> float:
+        functions = self.functions
+        share = self.held.share[self.me]
+        return float(
+            functions.module.unrest(functions.problem, functions.method, self.me, self.plan.agents, token, share)
+        )
+
+    @property
+    def functions(self) -> Functions:
+        """The kernel functions, put together once the site's own function is known."""
+        if self._functions is None:
+            parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
+            literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
+            handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
+            prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
+            self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
+        return self._functions
+
+    # ------------------------------------------------------------ the end
+
+    def _confirmed(self, baton: Baton) -> Baton:
+        """Whether this agent is content with the token as it stands frozen."""
+        tolerance = self.plan.stopping.tolerance
+        unrest = self._unrest(np.array(baton.numbers[: self.plan.dim]))
+        sure = tolerance is not None and unrest <= tolerance
+        return replace(baton, content=baton.content | 1 << self.me) if sure else baton
+
+    def _asked(self, baton: Baton) -> Move | None:
+        """Everybody has been asked: it is done, or it goes on."""
+        if baton.content == (1 << self.plan.agents) - 1:
+            return self._end(Reason.CONTENT, baton.hop, baton.numbers)
+        return self._onward(baton.numbers, baton.hop, 0)
+
+    def _end(self, reason: Reason, hop: int, numbers: Vector) -> Move:
+        done = self._start_lap(Phase.DONE, reason, hop, numbers)
+        return Move(done.receiver, self._ended(done.baton))
+
+    def _ended(self, baton: Baton) -> Baton:
+        scale = float(self.method.token_scale(self.plan.agents))
+        self.held.estimate = self.method.regulariser.prox(np.array(baton.numbers[: self.plan.dim]), scale)
+        self.held.reason, self.held.ended_by, self.held.hop = Reason(baton.purpose), baton.origin, baton.hop
+        return baton
+
+    # ------------------------------------------------------------ laps
+
+    def _lap(self, origin: int) -> Lap:
+        return lap_along(np.array(self.plan.order), origin)
+
+    def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> Move:
+        lap = self._lap(self.me)
+        return Move(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
+
+    def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> Move:
+        """Do one's part where the lap meets this member first, and hand on."""
+        after = work(baton) if lap.works[baton.step] else baton
+        return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), replace(after, step=baton.step + 1))
+
+
+_NO_VISITS: Integers = np.zeros(0, np.int64)

@@ -1,0 +1,2 @@
+def encode_limbs(v): raise NotImplementedError
+def decode_limbs(v): raise NotImplementedError

@@ -1,0 +1,98 @@
+"""What crosses a link: frames, each with the run, the epoch, the counter k and a checksum.
+
+| kind | what it says | body |
+|---|---|---|
+| HELLO | I speak this version and stand in this epoch | – |
+| BATON | here is hand-over k | the baton |
+| ACK | hand-over k is in my journal | – |
+| REFUSAL | I do not take hand-over k, and why | a sentence |
+| PING, PONG | are you there? yes | – |
+
+Only a baton can be packed into one: an agent's own state has no way onto a link.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+MAGIC = b"RNDL"
+VERSION = 1
+SENTENCE = 1000  # bytes of a refusal, at most
+
+_HEADER = struct.Struct("<4sBBHI16sQQI")
+HEADER_BYTES = _HEADER.size
+
+
+class Kind(IntEnum):
+    """What a frame says."""
+
+    HELLO = 0
+    BATON = 1
+    ACK = 2
+    REFUSAL = 3
+    PING = 4
+    PONG = 5
+
+
+class FrameError(ValueError):
+    """Bytes that are no frame of this run, for the reason that the sentence gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame as it came in; `checksum` covers all of it."""
+
+    kind: Kind
+    epoch: int
+    k: int
+    body: memoryview
+    checksum: int
+
+
+def pack_frame(kind: Kind, run: bytes, epoch: int, k: int, *body: bytes | memoryview) -> bytes:
+    """The bytes of a frame; the pieces of the body are copied once."""
+    length = sum(map(len, body))
+    header = _HEADER.pack(MAGIC, VERSION, kind, 0, epoch, run, k, length, 0)
+    checksum = zlib.crc32(header[:-4])
+    for piece in body:
+        checksum = zlib.crc32(piece, checksum)
+    return b"".join((header[:-4], checksum.to_bytes(4, "little"), *body))
+
+
+def unpack_frame(data: bytes, run: bytes) -> Frame:
+    """Read a frame. Nothing is allocated for what its header claims: the body is a view of what came."""
+    if len(data) < HEADER_BYTES:
+        raise FrameError(f"A frame of {len(data)} bytes is shorter than its header.")
+    magic, version, kind, spare, epoch, whose, k, length, checksum = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise FrameError("These bytes are not from a roundelay ring.")
+    if version != VERSION:
+        raise FrameError(
+            f"The other agent speaks version {version} of the protocol, this one version {VERSION}: update the older one."
+        )
+    if length != len(data) - HEADER_BYTES:
+        raise FrameError(f"The frame claims {length} bytes, but {len(data) - HEADER_BYTES} came.")
+    view = memoryview(data)
+    if zlib.crc32(view[HEADER_BYTES:], zlib.crc32(view[: HEADER_BYTES - 4])) != checksum:
+        raise FrameError("The checksum of a frame is wrong: it was damaged on the way.")
+    if whose != run:
+        raise FrameError(f"The frame belongs to another run, {whose.hex()}.")
+    if kind not in Kind.__members__.values() or spare:
+        raise FrameError(f"The frame is of an unknown kind, {kind}.")
+    body = view[HEADER_BYTES:]
+    if kind not in (Kind.BATON, Kind.REFUSAL) and length:
+        raise FrameError(f"A frame of the kind {Kind(kind).name} has no body, but this one has {length} bytes.")
+    return Frame(Kind(kind), epoch, k, body, checksum)
+
+
+def pack_sentence(text: str) -> bytes:
+    """A sentence short enough to travel."""
+    return text.encode()[:SENTENCE]
+
+
+def unpack_sentence(body: memoryview) -> str:
+    """A sentence, as harmless text."""
+    return "".join(letter if letter.isprintable() else " " for letter in bytes(body[:SENTENCE]).decode(errors="replace"))
