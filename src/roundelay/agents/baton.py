@@ -5,11 +5,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
-
-from roundelay.kernels import Vector
-from roundelay.kernels.random import Words
+from numpy.typing import NDArray
 
 
 class Phase(IntEnum):
@@ -51,7 +50,7 @@ class Baton:
     step: int
     purpose: int
     content: int
-    numbers: Vector | Words
+    numbers: NDArray[Any]
 
 
 class BatonError(ValueError):
@@ -99,7 +98,7 @@ def pack_baton(baton: Baton, agents: int) -> tuple[bytes, memoryview]:
     head = _HEAD.pack(baton.phase, baton.purpose, 0, baton.origin, baton.step, 0, baton.hop)
     kind = "<u8" if baton.phase == Phase.SUM else "<f8"
     numbers = np.ascontiguousarray(baton.numbers, kind)
-    return head + baton.content.to_bytes(content_bytes(agents), "little"), memoryview(numbers.reshape(-1)).cast("B")
+    return head + baton.content.to_bytes(content_bytes(agents), "little"), numbers.reshape(-1).data.cast("B")
 
 
 def unpack_baton(body: memoryview, layout: Layout) -> Baton:
@@ -115,7 +114,9 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     if expected is None:
         raise BatonError(f"The baton is of a sum, {purpose}, which this ring does not have.")
     if len(body) - start != _WORD * expected:
-        raise BatonError(f"The baton has {len(body) - start} bytes of numbers instead of {_WORD * expected}: another dimension.")
+        raise BatonError(
+            f"The baton has {len(body) - start} bytes of numbers instead of {_WORD * expected}: another dimension."
+        )
     if origin >= agents:
         raise BatonError(f"The baton's lap began at member {origin}, but there are {agents}.")
     content = int.from_bytes(body[_HEAD.size : start], "little")

@@ -7,21 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
+from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
+from roundelay.agents.local import Local
+from roundelay.agents.plan import RingPlan
+from roundelay.agents.statistics import decode_limbs, encode_limbs
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine.choose import Assembly, TOKEN_SHAPES, prepare
 from roundelay.engine import loop
+from roundelay.engine.choose import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.laps import Lap, lap_along
 from roundelay.kernels import Integers, Matrix, Part, Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
 from roundelay.networks.walks import tour_part
 from roundelay.problems import OwnProblem
-from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
-from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
-from roundelay.agents.local import Local
-from roundelay.agents.plan import RingPlan
-from roundelay.agents.statistics import decode_limbs, encode_limbs
-
 
 # Every epoch has hop numbers of its own, so that no draw of noise is ever used twice.
 HOPS_OF_AN_EPOCH = 2**40
@@ -95,7 +94,8 @@ class Member:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
         self.method = plan.method
         rows = plan.agents + plan.vectors - 1
-        self.held = Held(*(np.zeros((rows, plan.dim)) for _ in range(3)))
+        x, y, share = (np.zeros((rows, plan.dim)) for _ in range(3))
+        self.held = Held(x, y, share)
         self.wants_to_stop = False
         self._functions: Functions | None = None
         self._own: OwnProblem | None = None

@@ -1,2 +1,13 @@
-def encode_limbs(v): raise NotImplementedError
-def decode_limbs(v): raise NotImplementedError
+"""Later."""
+
+from typing import Any
+
+
+def encode_limbs(v: Any) -> Any:
+    """Later."""
+    raise NotImplementedError
+
+
+def decode_limbs(v: Any) -> Any:
+    """Later."""
+    raise NotImplementedError

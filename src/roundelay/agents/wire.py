@@ -95,4 +95,6 @@ def pack_sentence(text: str) -> bytes:
 
 def unpack_sentence(body: memoryview) -> str:
     """A sentence, as harmless text."""
-    return "".join(letter if letter.isprintable() else " " for letter in bytes(body[:SENTENCE]).decode(errors="replace"))
+    return "".join(
+        letter if letter.isprintable() else " " for letter in bytes(body[:SENTENCE]).decode(errors="replace")
+    )

@@ -41,7 +41,9 @@ def minimise(problem: CallableNumbers, i: int, w: Vector, penalty: float, start:
 
 def gradient(problem: CallableNumbers, i: int, x: Vector, out: Vector) -> None:
     """∇f_i(x)."""
-    answer = problem.problem.gradient_of[i - problem.first](x)  # unchecked: the loop calls what is not finite divergence
+    answer = problem.problem.gradient_of[i - problem.first](
+        x
+    )  # unchecked: the loop calls what is not finite divergence
     for d in each(DIM):
         out[d] = answer[d]
 

@@ -1,0 +1,268 @@
+"""The journal: what an agent has taken and what it has to send, on disk before anybody is told.
+
+SQLite in write-ahead mode with every commit synced. Vectors above a few hundred kilobytes stand in files beside it, two
+in turn, so that the one which the database names is never the one that is being written.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from roundelay.agents.records import DamagedError, Record, quick_sum
+
+FORMAT = 1
+# Larger records stand in files: a database page takes longer than the disk.
+BESIDE = 200_000
+
+_TABLES = """
+create table if not exists about (key text primary key, value text not null) without rowid;
+create table if not exists standing (
+    only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
+    receiver integer not null, sent_k integer not null, outgoing blob, state blob, slot integer not null,
+    checksum integer not null);
+create table if not exists inbox (
+    only integer primary key check (only = 0), epoch integer not null, k integer not null, sender integer not null,
+    frame blob, slot integer not null, checksum integer not null);
+create table if not exists visits (
+    epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
+    sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
+    primary key (epoch, k)) without rowid;
+"""
+
+
+class JournalError(RuntimeError):
+    """The journal can't be used; the sentence says why and what to do. Nothing has been acknowledged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where an agent stands: what it took last and what it has to send.
+
+    `k` is the last hand-over that it took in this epoch (−1: none) and `taken` its checksum. `outgoing` is the frame
+    that it sent on, with the counter `sent_k`, to `receiver` (−1 where there is nothing to send). `state` is its own.
+    """
+
+    epoch: int
+    k: int
+    taken: int
+    receiver: int
+    sent_k: int
+    outgoing: bytes
+    state: Record | None
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """One hand-over as this agent saw it: what it received, what it sent; the vectors where they are kept."""
+
+    epoch: int
+    k: int
+    sent_k: int
+    phase: int
+    sent_phase: int
+    hop: int
+    sender: int
+    receiver: int
+    taken: int
+    received: bytes | None
+    sent: bytes | None
+
+
+class Journal:
+    """The journal of one agent in one run."""
+
+    def __init__(self, folder: Path, run: str, name: str) -> None:
+        self.folder = folder
+        self._slot = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = sqlite3.connect(
+                folder / "journal.db", isolation_level=None, timeout=0.0, check_same_thread=False
+            )
+            with self._refusals():
+                self._database.execute("pragma journal_mode=wal")
+                self._database.execute("pragma synchronous=full")
+                # Held from the first write on: a second agent on the same journal would be a second state of one site.
+                self._database.execute("pragma locking_mode=exclusive")
+                self._database.executescript(_TABLES)
+                self._check_about(run, name)
+                # The file that the database names must not be the next one to be written.
+                self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
+        except OSError as error:
+            raise JournalError(f"The folder {folder} can't be used for the journal: {error.strerror}.") from None
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._database.close()
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes on disk."""
+        return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
+
+    # ------------------------------------------------------------ reading
+
+    def standing(self) -> Standing | None:
+        """Where the agent stood; None in a new journal."""
+        with self._refusals():
+            row = self._database.execute(
+                "select epoch, k, taken, receiver, sent_k, outgoing, state, slot, checksum from standing"
+            ).fetchone()
+            if row is None:
+                return None
+            epoch, k, taken, receiver, sent_k, outgoing, state, self._slot, checksum = row
+            if self._slot:
+                data = memoryview((self._file("state", self._slot)).read_bytes())
+                length = int.from_bytes(data[:8], "little")
+                outgoing, state = bytes(data[8 : 8 + length]), data[8 + length :]
+            if quick_sum([outgoing, state]) != checksum:
+                raise DamagedError("the checksum of the state is wrong")
+            return Standing(epoch, k, taken, receiver, sent_k, outgoing, Record.read(state))
+
+    def inbox(self) -> tuple[int, bytes] | None:
+        """A frame that was acknowledged before it was worked on, and its sender."""
+        with self._refusals():
+            row = self._database.execute(
+                "select i.sender, i.frame, i.slot, i.checksum from inbox i left join standing s "
+                "where s.only is null or (i.epoch, i.k) > (s.epoch, s.k)"
+            ).fetchone()
+            if row is None:
+                return None
+            sender, frame, slot, checksum = row
+            frame = self._file("inbox", slot).read_bytes() if slot else frame
+            if quick_sum([frame]) != checksum:
+                raise DamagedError("the checksum of the inbox is wrong")
+            return sender, frame
+
+    def visits(self, last: int | None = None) -> list[Visit]:
+        """What was handed over, in order; only the last ones where asked for."""
+        with self._refusals():
+            limit = "" if last is None else f" order by epoch desc, k desc limit {int(last)}"
+            rows = self._database.execute(f"select * from (select * from visits{limit}) order by epoch, k").fetchall()
+            return [Visit(*row) for row in rows]
+
+    # ------------------------------------------------------------ writing
+
+    def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
+        """Keep a frame that will take long to work on, so that it can be acknowledged now."""
+        with self._refusals():
+            slot, kept = 0, frame
+            if len(frame) > BESIDE:
+                slot, kept = 1 + k % 2, b""
+                self._write("inbox", slot, [frame])
+            self._database.execute(
+                "insert or replace into inbox values (0, ?, ?, ?, ?, ?, ?)",
+                (epoch, k, sender, kept, slot, quick_sum([frame])),
+            )
+
+    def settle(self, standing: Standing, visit: Visit | None) -> None:
+        """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
+        assert standing.state is not None
+        pieces, outgoing = standing.state.pieces(), standing.outgoing
+        checksum, slot = quick_sum([outgoing, *pieces]), 0
+        with self._refusals():
+            if sum(map(len, pieces)) + len(outgoing) > BESIDE:
+                slot = 2 if self._slot == 1 else 1
+                self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
+                outgoing, pieces = b"", []
+            with self._transaction():
+                self._database.execute(
+                    "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k, outgoing,
+                        b"".join(pieces), slot, checksum,
+                    ),
+                )  # fmt: skip
+                if visit is not None:
+                    # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
+                    self._database.execute(
+                        "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        tuple(getattr(visit, name) for name in Visit.__dataclass_fields__),
+                    )
+            self._slot = slot
+
+    # ------------------------------------------------------------ the rest
+
+    def _check_about(self, run: str, name: str) -> None:
+        known = dict(self._database.execute("select key, value from about").fetchall())
+        wanted = {"format": str(FORMAT), "run": run, "member": name}
+        for key, value in wanted.items():
+            if known and known.get(key) != value:
+                raise JournalError(
+                    f"The journal in {self.folder} is of another {key} ({known.get(key)} instead of {value}): "
+                    "give every run of every member a folder of its own."
+                )
+        if not known:
+            with self._transaction():
+                self._database.executemany("insert into about values (?, ?)", wanted.items())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("begin immediate")
+        try:
+            yield
+            self._database.execute("commit")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("rollback")
+            raise
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """What SQLite and the disk say, as sentences."""
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise JournalError(
+                f"A hand-over would have been taken twice ({error}): the agent stops before that."
+            ) from None
+        except (sqlite3.DatabaseError, DamagedError) as error:
+            if "full" in str(error) or "disk I/O" in str(error):
+                raise JournalError(_full(self.folder, str(error))) from None
+            if "locked" in str(error):
+                raise JournalError(
+                    f"The journal in {self.folder} is in use: another agent of this site is running. Stop one of them."
+                ) from None
+            raise JournalError(
+                f"The journal in {self.folder} is damaged ({error}). Do not delete it: restore the folder from a copy "
+                "that was made after the agent's last hand-over, or have the operators drop this member and let it join anew."
+            ) from None
+        except OSError as error:
+            raise JournalError(_full(self.folder, error.strerror or str(error))) from None
+
+    def _file(self, what: str, slot: int) -> Path:
+        return self.folder / f"{what}-{slot}.bin"
+
+    def _write(self, what: str, slot: int, pieces: list[bytes | memoryview]) -> None:
+        path = self._file(what, slot)
+        new = not path.exists()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            written = 0
+            for piece in pieces:
+                view = memoryview(piece)
+                while len(view):
+                    count = os.pwrite(descriptor, view, written)
+                    view, written = view[count:], written + count
+            os.ftruncate(descriptor, written)
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+        if new:  # its name must outlive a crash too
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _full(folder: Path, why: str) -> str:
+    return (
+        f"The journal in {folder} can't be written ({why}), so nothing was acknowledged and nothing is lost: make room, "
+        "then start the agent again."
+    )

@@ -1,0 +1,190 @@
+"""Never lost, never twice: which batons an agent takes, and what it owes the next one.
+
+There is no link and no clock in here, so that every order of events can be tried. The agent calls `judge` for a baton that
+came, then `take`, which is on disk when it returns; then it may acknowledge, and send `outgoing` until that is acknowledged.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+from roundelay.agents.baton import Baton, BatonError, Phase, pack_baton, unpack_baton
+from roundelay.agents.journal import Journal, Standing, Visit
+from roundelay.agents.member import Member, Move
+from roundelay.agents.points import Point, Reached, nothing_happens
+from roundelay.agents.records import record_of, take_up
+from roundelay.agents.wire import Frame, Kind, pack_frame, unpack_frame
+from roundelay.kernels import Vector
+
+# Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
+KEPT = 1000
+
+
+class Verdict(Enum):
+    """What is to be done with a baton."""
+
+    NEW = "take it"
+    KNOWN = "acknowledge it again: it is in the journal"
+    OLD_EPOCH = "the sender has not moved on to this epoch"
+    NEW_EPOCH = "this agent has not moved on to that epoch"
+
+
+class Station:
+    """One member's end of the protocol in one epoch."""
+
+    def __init__(self, member: Member, journal: Journal, reached: Reached = nothing_happens) -> None:
+        self.member, self.journal, self.reached = member, journal, reached
+        self.plan, self.me = member.plan, member.me
+        self.acknowledged = False
+        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
+        self._sent: Vector | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """Take up what the journal has; of an earlier epoch the agent's own state, not the hand-overs."""
+        before = self.journal.standing()
+        if before is None:
+            return
+        if before.epoch > self.plan.epoch:
+            raise BatonError(
+                f"This agent has been in epoch {before.epoch} already, but the ring file is of epoch {self.plan.epoch}: "
+                "start it with the newest ring file that was accepted."
+            )
+        assert before.state is not None
+        take_up(self.member.held, self.me, before.state)
+        if before.epoch == self.plan.epoch:
+            self.standing = before
+            if before.outgoing:
+                outgoing = unpack_frame(before.outgoing, self.plan.run_bytes).body
+                self._sent = _token(unpack_baton(outgoing, self.member.layout))
+        else:
+            self.member.held.reason = None
+            self.member.held.estimate = None
+
+    # ------------------------------------------------------------ what others see
+
+    @property
+    def outgoing(self) -> tuple[int, bytes] | None:
+        """Who is to be sent what; None where there is nothing to send, or it has been acknowledged."""
+        standing = self.standing
+        return None if self.acknowledged or standing.receiver < 0 else (standing.receiver, standing.outgoing)
+
+    @property
+    def may_start(self) -> bool:
+        """Whether it is for this agent to start the epoch."""
+        return self.standing.k < 0 and self.plan.order[0] == self.me
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over for this agent and nobody waits for it."""
+        return self.member.finished and self.outgoing is None
+
+    # ------------------------------------------------------------ the protocol
+
+    def judge(self, sender: int, frame: Frame) -> Verdict:
+        """Whether a baton is new. One that no honest neighbour can have sent is refused in words."""
+        if frame.epoch != self.plan.epoch:
+            return Verdict.OLD_EPOCH if frame.epoch < self.plan.epoch else Verdict.NEW_EPOCH
+        if frame.k <= self.standing.k:
+            if frame.k == self.standing.k and frame.checksum != self.standing.taken:
+                raise BatonError(
+                    f"There are two different batons with the counter {frame.k}: the sender went back to an older state."
+                )
+            return Verdict.KNOWN
+        self._check_counter(sender, frame.k)
+        return Verdict.NEW
+
+    def acknowledge(self, epoch: int, k: int) -> bool:
+        """Note that the receiver has hand-over k. An ack of another epoch means nothing."""
+        if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
+            return False
+        self.acknowledged = True
+        return True
+
+    def read(self, frame: Frame) -> Baton:
+        """The baton of a frame, checked before it touches anything."""
+        baton = unpack_baton(frame.body, self.member.layout)
+        self.member.check(baton, self._sent)
+        return baton
+
+    def keep(self, sender: int, data: bytes, frame: Frame) -> None:
+        """Journal a baton that will take long to work on."""
+        self.journal.keep_inbox(frame.epoch, frame.k, sender, data)
+
+    def kept(self) -> tuple[int, bytes] | None:
+        """A baton of this epoch that was acknowledged but not worked on when the agent died."""
+        kept = self.journal.inbox()
+        if kept is None or unpack_frame(kept[1], self.plan.run_bytes).epoch != self.plan.epoch:
+            return None
+        return kept
+
+    def start(self) -> None:
+        """Start the epoch."""
+        self._settle(self.member.first(), 0, 0, -1, None)
+
+    def take(self, sender: int, frame: Frame, baton: Baton) -> None:
+        """Work on a baton; when this returns, what came of it is on disk."""
+        self._settle(self.member.act(baton), frame.k, frame.checksum, sender, baton)
+
+    # ------------------------------------------------------------ the rest
+
+    def _settle(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None) -> None:
+        plan, held = self.plan, self.member.held
+        receiver, sent_k, data = -1, -1, b""
+        if move is not None:
+            receiver, sent_k = move.receiver, k + 1
+            data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
+        standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, record_of(held, self.me))
+        sent = None if move is None else move.baton
+        visit = Visit(
+            plan.epoch,
+            k,
+            sent_k,
+            _phase(baton),
+            _phase(sent),
+            held.hop,
+            sender,
+            receiver,
+            taken,
+            _numbers(baton),
+            _numbers(sent),
+        )
+        self.reached(Point.BEFORE_SYNC)
+        self.journal.settle(standing, visit)
+        self.reached(Point.AFTER_SYNC)
+        self.standing, self.acknowledged, self._sent = standing, False, _token(sent)
+
+    def _check_counter(self, sender: int, k: int) -> None:
+        """On a lap every hand-over has its place; on a random walk the counter only rises."""
+        if sender not in self.plan.neighbours[self.me]:
+            raise BatonError("It comes from a member that is not a neighbour of this one.")
+        if not self.plan.on_cycle:
+            return
+        order = self.plan.order
+        expected = next(
+            j for j in range(max(self.standing.k, 0) + 1, k + len(order) + 2) if order[j % len(order)] == self.me
+        )
+        if k != expected or order[(k - 1) % len(order)] != sender:
+            raise BatonError(
+                f"The baton has the counter {k}, but the next one for this member is {expected}, from "
+                f"{self.plan.members[order[(expected - 1) % len(order)]].name}. A counter was forged, or a journal is older "
+                "than the ring."
+            )
+
+
+def _phase(baton: Baton | None) -> int:
+    return -1 if baton is None else int(baton.phase)
+
+
+def _token(baton: Baton | None) -> Vector | None:
+    """The token of a baton, where it carries one."""
+    return baton.numbers if baton is not None and baton.phase in (Phase.ITERATE, Phase.FROZEN) else None
+
+
+def _numbers(baton: Baton | None) -> bytes | None:
+    """The token of a baton, where it is short enough to be kept with the visit."""
+    if baton is None or len(baton.numbers) > KEPT:
+        return None
+    return np.ascontiguousarray(baton.numbers).tobytes()

@@ -1,0 +1,122 @@
+"""Any order of events: nothing is lost, nothing is taken twice, and no token is there twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.agents.plan import Stopping
+from tests.agents.world import World, ring_plan
+
+
+def new_world(seed: int, agents: int, dim: int, algorithm: object, stopping: Stopping, disturbance: float) -> World:
+    world = World(seed, dim, np.random.default_rng(seed), disturbance)
+    names = [f"site{i}" for i in range(agents)]
+    world.plans[0] = ring_plan(names, algorithm, dim, stopping)
+    for name in names:
+        world.epochs[name] = 0
+    for name in world.rng.permutation(names):
+        world.start(str(name))
+    return world
+
+
+def shares_and_token(world: World) -> tuple[np.ndarray, np.ndarray]:
+    stations = list(world.up.values())
+    newest = max(world.plans)
+    own = [s for s in stations if s.plan.epoch == newest]
+    shares = np.array([s.member.held.share[s.me] for s in own])
+    estimates = np.array([s.member.held.estimate for s in own])
+    assert (estimates == estimates[0]).all()
+    return shares, estimates[0]
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_crashes_and_bad_links_change_nothing(block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        agents, algorithm = 3 + seed % 4, rl.PIADMM1(rho=3.0, start=rl.SealedStart())
+        stopping = Stopping(None, 40)
+        calm = new_world(seed, agents, 2, algorithm, stopping, 0.0)
+        calm.run()
+        wild = new_world(seed, agents, 2, algorithm, stopping, 0.4)
+        wild.crash_chance = 0.1
+        wild.run()
+        assert wild.crashes
+        wild.check_no_fork()
+        for name, station in calm.up.items():
+            other = wild.up[name].member.held
+            held = station.member.held
+            for mine, its in ((held.x, other.x), (held.y, other.y), (held.share, other.share)):
+                assert np.array_equal(mine, its)
+            assert np.array_equal(held.estimate, other.estimate)
+
+
+def change(world: World, removed: list[str], added: list[str]) -> None:
+    """The operators decide on another epoch."""
+    newest = max(world.plans)
+    before = world.plans[newest]
+    names = [member.name for member in before.members if member.name not in removed] + added
+    world.plans[newest + 1] = ring_plan(names, before.algorithm, before.dim, before.stopping, newest + 1)
+    world.given_up |= set(removed)
+
+
+def random_membership(seed: int, stopping: Stopping, crash: float) -> World:
+    """A run with drops, leaves and joins at any moment; dropped members come back as if nothing had happened."""
+    world = new_world(seed, 4 + seed % 3, 1 + seed % 2, rl.IADMM(rho=2.0, start=_start(seed)), stopping, 0.3)
+    world.crash_chance = crash
+    rng = world.rng
+    for number in range(1 + seed % 3):
+        for _ in range(int(rng.integers(0, 120))):
+            world.step()
+        members = [member.name for member in world.plans[max(world.plans)].members]
+        kind = rng.integers(4)
+        removed: list[str] = []
+        added: list[str] = []
+        if kind == 0 or len(members) < 4:
+            added = [f"new{number}"]
+        elif kind == 3 and len(members) > 4:
+            removed = [str(name) for name in rng.choice(members, 2, replace=False)]
+        else:
+            removed = [str(rng.choice(members))]
+        zombies = [name for name in removed if rng.random() < 0.5]
+        for name in removed:
+            if name not in zombies:
+                world.kill(name)
+        change(world, removed, added)
+        epoch = max(world.plans)
+        waiting = [str(name) for name in rng.permutation([m.name for m in world.plans[epoch].members])]
+        for name in waiting:  # one operator after another accepts, while the rest goes on
+            for _ in range(int(rng.integers(0, 25))):
+                world.step()
+            world.adopt(name, epoch)
+            if rng.random() < 0.2 and removed:  # a dead one returns with what it knew
+                back = str(rng.choice(removed))
+                if back not in world.up:
+                    world.start(back)
+    return world
+
+
+def _start(seed: int) -> object:
+    return (rl.SealedStart(), rl.ZeroSumStart(), rl.UniformStart(0.0, 10.0))[seed % 3]
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_epochs_never_fork_and_never_stall(block: int) -> None:
+    for seed in range(block * 250, block * 250 + 250):
+        world = random_membership(seed, Stopping(None, 25), crash=0.02)
+        world.run()
+        world.check_no_fork()
+        shares, token = shares_and_token(world)
+        scale = 1.0 + np.abs(shares).max()
+        assert np.allclose(shares.mean(axis=0), token, rtol=0.0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_who_is_left_reaches_its_own_minimiser(seed: int) -> None:
+    world = random_membership(seed, Stopping(1e-10, 100_000), crash=0.01)
+    world.run(2_000_000)
+    world.check_no_fork()
+    functions = [world.function(member.name) for member in world.plans[max(world.plans)].members]
+    pooled = rl.LeastSquares([f.features[0] for f in functions], [f.targets[0] for f in functions])
+    _, token = shares_and_token(world)
+    assert np.allclose(token, pooled.optimum, rtol=0.0, atol=1e-8)

@@ -1,0 +1,245 @@
+"""A ring in one place: real stations, links that lose, repeat and reorder, members that die, come back, join and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+import roundelay as rl
+from roundelay.agents.baton import BatonError
+from roundelay.agents.journal import Standing, Visit
+from roundelay.agents.local import Known
+from roundelay.agents.member import Member
+from roundelay.agents.plan import Member as Site
+from roundelay.agents.plan import RingPlan, Stopping, Task
+from roundelay.agents.points import Point
+from roundelay.agents.records import Record
+from roundelay.agents.station import Station, Verdict
+from roundelay.agents.wire import Kind, pack_frame, unpack_frame
+from roundelay.masks import SeededPairs
+
+RUN = "0123456789abcdef" * 2
+
+
+class Crash(Exception):
+    """The process dies here."""
+
+
+class MemoryJournal:
+    """A journal that outlives its agent, and nothing else."""
+
+    def __init__(self) -> None:
+        self.row: Standing | None = None
+        self.kept: tuple[int, int, int, bytes] | None = None
+        self.rows: list[Visit] = []
+
+    def standing(self) -> Standing | None:
+        if self.row is None:
+            return None
+        state = self.row.state
+        assert state is not None
+        return replace(self.row, state=Record.read(b"".join(state.pieces())))
+
+    def inbox(self) -> tuple[int, bytes] | None:
+        if self.kept is None:
+            return None
+        epoch, k, sender, data = self.kept
+        waiting = self.row is None or (epoch, k) > (self.row.epoch, self.row.k)
+        return (sender, data) if waiting else None
+
+    def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
+        self.kept = (epoch, k, sender, frame)
+
+    def settle(self, standing: Standing, visit: Visit | None) -> None:
+        state = standing.state
+        assert state is not None
+        copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))
+        if visit is not None:
+            assert (visit.epoch, visit.k) not in {(row.epoch, row.k) for row in self.rows[-3:]}, "taken twice"
+            self.rows.append(visit)
+        self.row = replace(standing, state=copied)
+
+
+def least_squares(seed: int, dim: int) -> rl.LeastSquares:
+    """A function of one site."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(dim + 2, dim))
+    return rl.LeastSquares([features], [features @ np.ones(dim) + rng.normal(size=dim + 2)])
+
+
+def ring_plan(names: list[str], algorithm: object, dim: int, stopping: Stopping, epoch: int = 0) -> RingPlan:
+    """A plain ring of these members."""
+    agents = len(names)
+    links = {(min(i, (i + 1) % agents), max(i, (i + 1) % agents)) for i in range(agents)}
+    members = tuple(Site(name, "", b"", "127.0.0.1:1") for name in names)
+    return RingPlan(
+        RUN, epoch, members, tuple(range(agents)), tuple(sorted(links)), algorithm, Task("custom", dim=dim), stopping
+    )
+
+
+@dataclass
+class World:
+    """Sites by name, each with a journal; some of them up."""
+
+    seed: int
+    dim: int
+    rng: np.random.Generator
+    disturbance: float = 0.2
+    plans: dict[int, RingPlan] = field(default_factory=dict)
+    journals: dict[str, MemoryJournal] = field(default_factory=dict)
+    up: dict[str, Station] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+    mail: list[tuple[str, str, bytes]] = field(default_factory=list)
+    crashes: dict[Point, int] = field(default_factory=dict)
+    crash_chance: float = 0.0
+
+    def function(self, name: str) -> rl.LeastSquares:
+        return least_squares(sum(name.encode()), self.dim)
+
+    def plan_of(self, name: str) -> RingPlan:
+        return self.plans[self.epochs[name]]
+
+    # ------------------------------------------------------------ life and death
+
+    def start(self, name: str) -> None:
+        """The process starts, from its journal."""
+        plan = self.plan_of(name)
+        me = plan.number_of(name)
+        seed = self.seed * 1000 + sum(name.encode())
+        member = Member(plan, me, Known(self.function(name)), seed, SeededPairs(self.seed + 7919 * plan.epoch))
+        journal = self.journals.setdefault(name, MemoryJournal())
+        self.up[name] = Station(member, journal, self._maybe_crash)  # type: ignore[arg-type]
+        self._guarded(name, self._begin)
+
+    def kill(self, name: str) -> None:
+        self.up.pop(name, None)
+
+    def adopt(self, name: str, epoch: int) -> None:
+        """The operator accepts the ring file of an epoch, and the agent takes it up."""
+        if self.epochs.get(name, -1) < epoch:
+            self.epochs[name] = epoch
+            self.kill(name)
+            self.start(name)
+
+    def _maybe_crash(self, point: Point) -> None:
+        if self.crash_chance and self.rng.random() < self.crash_chance:
+            self.crashes[point] = self.crashes.get(point, 0) + 1
+            raise Crash(point)
+
+    def _guarded(self, name: str, work: Callable[[str], None]) -> None:
+        try:
+            work(name)
+        except Crash:
+            self.kill(name)
+
+    # ------------------------------------------------------------ the agent's part, step by step as in agent.py
+
+    def _begin(self, name: str) -> None:
+        station = self.up[name]
+        kept = station.kept()
+        if kept is not None:
+            frame = unpack_frame(kept[1], station.plan.run_bytes)
+            station.take(kept[0], frame, station.read(frame))
+        elif station.may_start:
+            station.start()
+        self.send_outgoing(name)
+
+    def send_outgoing(self, name: str) -> None:
+        station = self.up[name]
+        if station.outgoing is not None:
+            receiver, data = station.outgoing
+            self._maybe_crash(Point.BEFORE_SEND)
+            self.post(name, station.plan.members[receiver].name, data)
+            self._maybe_crash(Point.AFTER_SEND)
+
+    def post(self, sender: str, receiver: str, data: bytes) -> None:
+        chance = self.rng.random()
+        if chance < self.disturbance / 3:
+            return
+        self.mail.append((sender, receiver, data))
+        if chance < self.disturbance:
+            self.mail.append((sender, receiver, data))
+
+    def deliver(self) -> None:
+        """Any message that is under way, not the oldest one first."""
+        sender, receiver, data = self.mail.pop(int(self.rng.integers(len(self.mail))))
+        if receiver in self.up:
+            self._guarded(receiver, lambda name: self._receive(name, sender, data))
+
+    def _receive(self, name: str, sender: str, data: bytes) -> None:
+        station = self.up[name]
+        plan = station.plan
+        frame = unpack_frame(data, plan.run_bytes)
+        if sender not in {member.name for member in plan.members}:
+            return  # refused in the handshake
+        if frame.kind == Kind.ACK:
+            station.acknowledge(frame.epoch, frame.k)
+            return
+        verdict = station.judge(plan.number_of(sender), frame)
+        ack = pack_frame(Kind.ACK, plan.run_bytes, plan.epoch, frame.k)
+        if verdict is Verdict.KNOWN:
+            self.post(name, sender, ack)
+        if verdict is not Verdict.NEW:
+            return
+        self._maybe_crash(Point.AFTER_RECEIVE)
+        baton = station.read(frame)
+        early = self.rng.random() < 0.2
+        if early:
+            station.keep(plan.number_of(sender), data, frame)
+            self._acknowledge(name, sender, ack)
+        station.take(plan.number_of(sender), frame, baton)
+        if not early:
+            self._acknowledge(name, sender, ack)
+        self.send_outgoing(name)
+
+    def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:
+        self._maybe_crash(Point.BEFORE_ACK)
+        self.post(name, sender, ack)
+        self._maybe_crash(Point.AFTER_ACK)
+
+    # ------------------------------------------------------------ time passes
+
+    def step(self) -> None:
+        """One event: a message arrives, or somebody sends again, or the dead come back."""
+        dead = [name for name in self.epochs if name not in self.up and name in self.living]
+        choice = self.rng.random()
+        if dead and choice < 0.3:
+            self.start(dead[int(self.rng.integers(len(dead)))])
+        elif self.mail and choice < 0.9:
+            self.deliver()
+        elif self.up:
+            names = sorted(self.up)
+            self._guarded(names[int(self.rng.integers(len(names)))], self.send_outgoing)
+
+    @property
+    def living(self) -> set[str]:
+        """Those who come back when they have died: all but the ones that were given up."""
+        return set(self.epochs) - self.given_up
+
+    given_up: set[str] = field(default_factory=set)
+
+    def finished(self) -> bool:
+        newest = max(self.plans)
+        names = [member.name for member in self.plans[newest].members]
+        return all(name in self.up and self.up[name].plan.epoch == newest and self.up[name].finished for name in names)
+
+    def run(self, most: int = 200_000) -> None:
+        for _ in range(most):
+            if self.finished():
+                return
+            self.step()
+        raise AssertionError("the ring stalls")
+
+    def check_no_fork(self) -> None:
+        """Every hand-over of every epoch was taken by one member, once, and none was left out."""
+        taken: dict[int, list[int]] = {}
+        for journal in self.journals.values():
+            for row in journal.rows:
+                taken.setdefault(row.epoch, []).append(row.k)
+        for epoch, counters in taken.items():
+            assert sorted(counters) == list(range(len(counters))), f"epoch {epoch}: a hand-over was taken twice or lost"
+
+
+__all__ = ["BatonError", "Crash", "World", "least_squares", "ring_plan"]
