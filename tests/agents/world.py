@@ -23,7 +23,7 @@ from roundelay.masks import SeededPairs
 RUN = "0123456789abcdef" * 2
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process dies here."""
 
 
@@ -126,12 +126,12 @@ class World:
     def _maybe_crash(self, point: Point) -> None:
         if self.crash_chance and self.rng.random() < self.crash_chance:
             self.crashes[point] = self.crashes.get(point, 0) + 1
-            raise Crash(point)
+            raise CrashError(point)
 
     def _guarded(self, name: str, work: Callable[[str], None]) -> None:
         try:
             work(name)
-        except Crash:
+        except CrashError:
             self.kill(name)
 
     # ------------------------------------------------------------ the agent's part, step by step as in agent.py
@@ -190,9 +190,9 @@ class World:
             station.keep(plan.number_of(sender), data, frame)
             self._acknowledge(name, sender, ack)
         station.take(plan.number_of(sender), frame, baton)
+        self.send_outgoing(name)
         if not early:
             self._acknowledge(name, sender, ack)
-        self.send_outgoing(name)
 
     def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:
         self._maybe_crash(Point.BEFORE_ACK)
@@ -242,4 +242,4 @@ class World:
             assert sorted(counters) == list(range(len(counters))), f"epoch {epoch}: a hand-over was taken twice or lost"
 
 
-__all__ = ["BatonError", "Crash", "World", "least_squares", "ring_plan"]
+__all__ = ["BatonError", "CrashError", "World", "least_squares", "ring_plan"]

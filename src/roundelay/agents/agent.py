@@ -192,9 +192,10 @@ class Agent:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)
             await self._work(peer, frame, baton)
+            # It is on disk: the ring need not wait for the acknowledgement.
+            await self._send_outgoing()
             if not early:
                 await self._acknowledge(peer, frame)
-            await self._send_outgoing()
 
     async def _work(self, peer: int, frame: Frame, baton: Any) -> None:
         """Let the member do its part; on disk when done."""

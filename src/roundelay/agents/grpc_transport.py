@@ -14,7 +14,8 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
 
-from roundelay.agents.identity import Identity, expiry, server_name
+from roundelay.agents.certificates import expiry, server_name
+from roundelay.agents.identity import Identity
 from roundelay.agents.patience import BackOff
 from roundelay.agents.plan import RingPlan
 from roundelay.agents.transport import Connected, Deliver
@@ -132,7 +133,10 @@ class GrpcTransport:
         peer = self._who(context)
         if peer is None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, "not a neighbour")
-        await self._converse(peer, context.write, context.read, context.cancel)
+        else:
+            answering = asyncio.current_task()
+            assert answering is not None
+            await self._converse(peer, context.write, context.read, answering.cancel)
 
     async def _dial(self, peer: int) -> None:
         back_off = BackOff()

@@ -139,11 +139,13 @@ class Journal:
                 raise DamagedError("the checksum of the inbox is wrong")
             return sender, frame
 
-    def visits(self, last: int | None = None) -> list[Visit]:
-        """What was handed over, in order; only the last ones where asked for."""
+    def visits(self, epoch: int | None = None, most: int = -1) -> list[Visit]:
+        """What was handed over, in order: in all epochs or in one, the first ones where asked for."""
         with self._refusals():
-            limit = "" if last is None else f" order by epoch desc, k desc limit {int(last)}"
-            rows = self._database.execute(f"select * from (select * from visits{limit}) order by epoch, k").fetchall()
+            where = "" if epoch is None else f"where epoch = {int(epoch)}"
+            rows = self._database.execute(
+                f"select * from visits {where} order by epoch, k limit {int(most)}"
+            ).fetchall()
             return [Visit(*row) for row in rows]
 
     # ------------------------------------------------------------ writing

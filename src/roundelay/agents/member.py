@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
 from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.agents.local import Local
 from roundelay.agents.plan import RingPlan
-from roundelay.agents.statistics import decode_limbs, encode_limbs
+from roundelay.agents.statistics import decode_limbs, encode_limbs, hide_carries
+from roundelay.algorithms.defences import ContributionNoise
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import loop
 from roundelay.engine.choose import TOKEN_SHAPES, Assembly, prepare
@@ -30,9 +32,16 @@ LIMBS = 4
 ABSURD = 1e3
 VISITS_BEFORE_JUDGING = 3
 
+# Up to so many unknowns a gradient more at each visit does not matter.
+CHEAP = 1000
+
 
 class SolverError(RuntimeError):
     """The site's own function gave something with which the fit can't go on."""
+
+
+# Where to start from, once the sums before the fit are known.
+Warm = Callable[[tuple[Vector, ...]], Vector | None]
 
 
 class Move(NamedTuple):
@@ -89,7 +98,7 @@ class Member:
     """
 
     def __init__(
-        self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Vector | None = None
+        self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Warm | None = None
     ) -> None:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
         self.method = plan.method
@@ -99,6 +108,7 @@ class Member:
         self.wants_to_stop = False
         self._functions: Functions | None = None
         self._own: OwnProblem | None = None
+        self._noisy = False
         self._walk = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
 
     # ------------------------------------------------------------ what there is to know
@@ -177,7 +187,7 @@ class Member:
         """What this agent adds to a sum, under its mask."""
         if purpose < len(self.local.sums):
             numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose])])
-            words = encode_limbs(numbers)
+            words = hide_carries(encode_limbs(numbers), self.plan.agents)
         else:
             self._begin()
             grid, share = grid_of(self.method), self.held.share[self.me]
@@ -224,7 +234,7 @@ class Member:
     def _begin(self) -> None:
         held, me = self.held, self.me
         if not held.begun:
-            warm = self.warm if self.plan.warm else None
+            warm = self.warm(held.told) if self.plan.warm and self.warm is not None else None
             held.x[me], held.y[me], held.share[me] = begin(
                 self.method, self.problem, me, self.plan.agents, self.seed, self.secrets, warm
             )
@@ -289,9 +299,10 @@ class Member:
         content = 0
         unrest = float("nan")
         if isinstance(self.method, TokenADMM) and tolerance is not None:
-            content_so_far = primal <= tolerance and dual <= tolerance
-            unrest = self._unrest(token)
-            if content_so_far and unrest <= tolerance:
+            likely = primal <= tolerance and dual <= tolerance
+            if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
+                unrest = self._unrest(token)
+            if likely and unrest <= tolerance:
                 content = baton.content | 1 << me
         held.residuals = Residuals(baton.hop, primal, dual, unrest)
         return replace(baton, numbers=vectors.reshape(-1)), content
@@ -313,6 +324,20 @@ class Member:
             prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
             self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
         return self._functions
+
+    def add_noise(self) -> None:
+        """From now on hide this agent's contributions under noise that decays; the token still ends at the minimiser.
+
+        Any member may do so by itself: what it adds it takes back, whatever the others do.
+        """
+        if self._noisy or not isinstance(self.method, TokenADMM):
+            return
+        self._noisy = True
+        noise = ContributionNoise()
+        # The noise counts from now on, not from the first visit.
+        size = noise.scale * noise.decay**-self.held.visits
+        self.method = replace(self.method, defence=replace(noise, scale=size))
+        self._functions = None
 
     # ------------------------------------------------------------ the end
 

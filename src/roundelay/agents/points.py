@@ -7,15 +7,15 @@ from enum import Enum
 
 
 class Point(Enum):
-    """Where an agent is in the handling of one baton, in this order."""
+    """Where an agent is in the handling of one baton, in this order; long work is acknowledged before it is done."""
 
     AFTER_RECEIVE = "after receive"
     BEFORE_SYNC = "before sync"
     AFTER_SYNC = "after sync"
-    BEFORE_ACK = "before ack"
-    AFTER_ACK = "after ack"
     BEFORE_SEND = "before send"
     AFTER_SEND = "after send"
+    BEFORE_ACK = "before ack"
+    AFTER_ACK = "after ack"
 
 
 Reached = Callable[[Point], None]

@@ -14,6 +14,7 @@ from roundelay.cli.demo import demo
 from roundelay.cli.exits import CommandsThatExplain
 from roundelay.cli.field import field
 from roundelay.cli.reproduce import reproduce
+from roundelay.cli.ring import ring
 from roundelay.cli.simulate import simulate
 from roundelay.cli.tune import tune
 
@@ -63,6 +64,7 @@ app.command(short_help="Find good parameters for an algorithm.")(tune)
 app.command(short_help="Make every figure of the paper and judge its claims.")(reproduce)
 app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
+app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 

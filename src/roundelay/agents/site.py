@@ -1,0 +1,268 @@
+"""A site takes part in a run: one epoch after another, until the fit is done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets as system_secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from roundelay.agents.agent import Agent, Log, log_nothing
+from roundelay.agents.baton import Reason
+from roundelay.agents.disk import write_new
+from roundelay.agents.fitting import Model, ModelNotes, Residuals, model_of, read_model, write_model
+from roundelay.agents.folder import ACCEPTED, accepted_plans
+from roundelay.agents.grpc_transport import GrpcTransport
+from roundelay.agents.identity import Identity, load_identity
+from roundelay.agents.journal import Journal
+from roundelay.agents.local import Local
+from roundelay.agents.member import Member
+from roundelay.agents.meter import MOST_VISITS, measure, worst_error
+from roundelay.agents.plan import RingPlan
+from roundelay.agents.points import Reached, nothing_happens
+from roundelay.agents.ringfile import SignedPlan
+from roundelay.agents.rows import OwnRows
+from roundelay.agents.station import Station
+from roundelay.agents.status import Watch
+from roundelay.kernels import Vector
+from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
+
+# Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
+LOOK_EVERY = 0.25
+PAUSED, STOPPING = "paused", "stop"
+
+PrivacyAction = Literal["tell", "stop", "noise"]
+
+
+class PrivacyLimitError(RuntimeError):
+    """The neighbours could know more of this site than its operator allows."""
+
+
+@dataclass(frozen=True)
+class PrivacyLimit:
+    """What to do where something of this site is known better than to `error` of its size."""
+
+    error: float = 0.0
+    action: PrivacyAction = "tell"
+
+
+@dataclass(frozen=True, eq=False)
+class SiteOptions:
+    """What an operator chooses for his own agent.
+
+    `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    both are for experiments only.
+    """
+
+    model: Path | None = None
+    warm: Path | None = None
+    listen: str = ""
+    seed: int | None = None
+    encrypted: bool = True
+    privacy: PrivacyLimit = PrivacyLimit()
+    meter: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """How a run ended for a site: the model, and why the ring stopped, in words."""
+
+    model: Model
+    notes: ModelNotes
+    estimate: Vector
+
+
+@dataclass(eq=False)
+class Site:
+    """A site's part in a run, from its folder, its own function, and the ring files that were accepted there."""
+
+    folder: Path
+    run_id: str
+    local: Local
+    options: SiteOptions = SiteOptions()
+    log: Log = log_nothing
+    reached: Reached = nothing_happens
+    watch: Watch | None = None
+    on_epoch: Callable[[Watch], None] = field(default=lambda watch: None)
+
+    def __post_init__(self) -> None:
+        self.identity: Identity = load_identity(self.folder)
+        self.home = self.folder / "runs" / self.run_id
+        self._seen = 0
+
+    async def run(self) -> Ending:
+        """Take part until the ring is done."""
+        while True:
+            signed = self._newest()
+            journal = Journal(self.home, self.run_id, self.identity.name)
+            try:
+                if await self._epoch(signed, journal):
+                    return self._end(signed, journal)
+            finally:
+                journal.close()
+
+    # ------------------------------------------------------------ one epoch
+
+    async def _epoch(self, signed: SignedPlan, journal: Journal) -> bool:
+        """Whether the run ended in this epoch; otherwise there is a newer one."""
+        plan = signed.plan
+        me = plan.number_of(self.identity.name)
+        member = Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
+        station = Station(member, journal, self.reached)
+        if station.finished or (member.finished and station.outgoing is not None and journal.standing() is None):
+            return True
+        identity = self.identity if self.options.encrypted else None
+        transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
+        agent = Agent(station, transport, self.log)
+        self.watch = watch = Watch(agent)
+        agent.on_visit = watch.visited
+        self.on_epoch(watch)
+        self.log("epoch", epoch=plan.epoch, members=plan.agents)
+        looking = asyncio.create_task(self._look(agent, signed))
+        running = asyncio.create_task(agent.run())
+        try:
+            done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            if member.finished:
+                watch.outcome = self.words(plan, member)
+                await agent.linger()
+            return member.finished
+        finally:
+            for task in (looking, running):
+                task.cancel()
+            await asyncio.gather(looking, running, return_exceptions=True)
+            await transport.stop()
+
+    async def _look(self, agent: Agent, signed: SignedPlan) -> None:
+        """Look for what the operator has decided, and keep the privacy meter going."""
+        measured = 0
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if (self.home / PAUSED).exists() != agent.paused:
+                agent.resume() if agent.paused else agent.pause()
+            if (self.home / STOPPING).exists():
+                agent.station.member.wants_to_stop = True
+            if self._changed_folder() and self._newest().plan.epoch > signed.plan.epoch:
+                agent.leave_epoch()
+                return
+            visits = agent.station.member.held.visits
+            if self.options.meter and not agent.working and visits >= max(2 * measured, 3) and measured < MOST_VISITS:
+                measured = visits
+                await self._measure(agent)
+
+    async def _measure(self, agent: Agent) -> None:
+        member, limit = agent.station.member, self.options.privacy
+        rows = agent.station.journal.visits(agent.plan.epoch, MOST_VISITS + 20)
+        own_y = member.held.y[member.me].copy()
+        privacy = await asyncio.to_thread(measure, member, rows, own_y)
+        assert self.watch is not None
+        self.watch.privacy = privacy
+        if limit.action != "tell" and worst_error(privacy) < limit.error:
+            if limit.action == "noise":
+                member.add_noise()
+                return
+            raise PrivacyLimitError(
+                f"{privacy.sentence} That is more than the limit of {limit.error:g} allows, so the agent stops here; "
+                "its state is kept. Agree with the other sites on more noise, or raise the limit."
+            )
+
+    # ------------------------------------------------------------ secrets
+
+    def _seed(self) -> int:
+        """What keys this agent's own draws: from the operating system, once for a run, and kept to itself."""
+        if self.options.seed is not None:
+            return self.options.seed
+        path = self.home / "seed"
+        if not path.exists():
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_new(path, system_secrets.token_bytes(8))
+        return int.from_bytes(path.read_bytes(), "little")
+
+    def _secrets(self, plan: RingPlan, me: int) -> PairSecrets:
+        if self.options.seed is not None:
+            return SeededPairs(self.options.seed)
+        keys = tuple(member.mask_key for member in plan.members)
+        return AgreedPairs(me, self.identity.mask_key, keys, plan.run, plan.epoch)
+
+    def _warm(self, told: tuple[Vector, ...]) -> Vector | None:
+        """Where to start from: the model of an earlier run, in the units of this one."""
+        if self.options.warm is None:
+            return None
+        task, standard = self._newest().plan.task, None
+        if isinstance(self.local, OwnRows):
+            standard = self.local.standard(told)
+        return read_model(self.options.warm, task, standard)
+
+    # ------------------------------------------------------------ the end
+
+    def _changed_folder(self) -> bool:
+        """Whether a ring file may have been accepted since the last look."""
+        seen, self._seen = self._seen, (self.folder / ACCEPTED).stat().st_mtime_ns
+        return seen != self._seen
+
+    def _newest(self) -> SignedPlan:
+        plans = accepted_plans(self.folder, self.run_id)
+        if not plans:
+            raise ValueError(
+                f"No ring file of the run {self.run_id} is accepted in {self.folder}: look at it, then accept it by "
+                "roundelay ring accept."
+            )
+        return plans[-1]
+
+    def _end(self, signed: SignedPlan, journal: Journal) -> Ending:
+        plan = signed.plan
+        me = plan.number_of(self.identity.name)
+        member = Member(plan, me, self.local, 0, self._secrets(plan, me), None)
+        Station(member, journal)
+        held = member.held
+        assert held.estimate is not None
+        standard = self.local.standard(held.told) if isinstance(self.local, OwnRows) else None
+        model = model_of(plan.task, standard, held.estimate)
+        disagreement = float(np.linalg.norm(held.x[me] - held.estimate))
+        notes = ModelNotes(
+            run=plan.run,
+            epoch=plan.epoch,
+            hops=held.hop - member.first_hop,
+            members=tuple(one.name for one in plan.members),
+            reason=self.words(plan, member),
+            residuals=Residuals(_proven(plan, held.reason), disagreement),
+            standard=standard,
+            ring_digest=signed.digest,
+        )
+        if self.options.model is not None:
+            write_model(self.options.model, model, notes)
+        return Ending(model, notes, held.estimate)
+
+    def words(self, plan: RingPlan, member: Member) -> str:
+        """Why the ring stopped."""
+        held = member.held
+        hops = held.hop - member.first_hop
+        if held.reason == Reason.CONTENT:
+            return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
+        if held.reason == Reason.HOPS:
+            return f"The {hops:,} hops that the ring file allows were made."
+        return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
+
+
+def _proven(plan: RingPlan, reason: Reason | None) -> float:
+    """What the mean gradient is at most: where all were content, that is proven by their own residuals."""
+    tolerance = plan.stopping.tolerance
+    return tolerance if reason == Reason.CONTENT and tolerance is not None else float("nan")
+
+
+def ask(folder: Path, run_id: str, what: str, wanted: bool = True) -> None:
+    """Leave a wish where the agent looks: to pause, to go on, to stop the ring."""
+    home = folder / "runs" / run_id
+    if not home.is_dir():
+        raise ValueError(f"No agent of the run {run_id} has run in {folder}: check the folder and the ring file.")
+    path = home / what
+    if wanted:
+        path.touch(mode=0o600)
+    elif path.exists():
+        os.unlink(path)

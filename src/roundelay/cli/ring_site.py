@@ -1,0 +1,96 @@
+"""`roundelay ring init` and `roundelay ring identity`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json
+from roundelay.cli.ring_options import Folder
+
+if TYPE_CHECKING:
+    from roundelay.agents.plan import Column
+
+
+def init(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="The site's name: letters, digits, - _ . and spaces, up to 40.")],
+    address: Annotated[
+        str, typer.Option(help="host:port at which others can dial this site; empty where it only dials.")
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV file: the columns of its header go into the invitation, nothing else.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column to be explained; it must be in the header.")] = None,
+    days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
+    as_json: AsJson = False,
+) -> None:
+    """Make a site's keys, its certificate and its invitation.
+
+    The keys stay in the folder, which only you can read. The invitation has no secret: send it to the other sites, and
+    read the fingerprint to them over the telephone.
+
+    \b
+    Example:
+      roundelay ring init --folder oslo --name Oslo --address oslo.example.org:7443 --data oslo.csv --target outcome
+    """
+    from roundelay.agents.certificates import fingerprint
+    from roundelay.agents.disk import PUBLIC, write_whole
+    from roundelay.agents.identity import make_identity, save_identity
+    from roundelay.agents.invitations import write_invitation
+
+    columns = _columns(data, target)
+    made = make_identity(name, days)
+    text = write_invitation(made, address, columns)  # refuses what can't be sent before anything is written
+    save_identity(folder, made)
+    path = folder / f"{name.replace(' ', '-')}.invitation.toml"
+    write_whole(path, text, PUBLIC)
+    if as_json:
+        print_json(
+            {
+                "name": name,
+                "fingerprint": fingerprint(made.certificate),
+                "invitation": str(path),
+                "columns": [str(column) for column in columns],
+            }
+        )
+        return
+    typer.echo(f"{name} has an identity in {folder}. Keep the folder to yourself, and a copy of it in a safe place.")
+    typer.echo(f"Fingerprint {fingerprint(made.certificate)}")
+    typer.echo(f"The invitation for the other sites is {path}; it has no secret.")
+
+
+def identity(folder: Folder, as_json: AsJson = False) -> None:
+    """Say who the site in a folder is: its name, its fingerprint, and until when its certificate is good.
+
+    \b
+    Example:
+      roundelay ring identity --folder oslo
+    """
+    from roundelay.agents.certificates import expiry, fingerprint
+    from roundelay.agents.identity import load_identity
+
+    own = load_identity(folder)
+    end = expiry(own.certificate)
+    if as_json:
+        print_json({"name": own.name, "fingerprint": fingerprint(own.certificate), "expiry": end.isoformat()})
+        return
+    typer.echo(f"{own.name}, good until {end:%Y-%m-%d}")
+    typer.echo(f"Fingerprint {fingerprint(own.certificate)}")
+
+
+def _columns(data: Path | None, target: str | None) -> tuple[Column, ...]:
+    from roundelay.agents.columns import header_columns
+
+    if data is None:
+        if target is not None:
+            raise ValueError(f"--target is {target!r} but there is no --data: give the file that has this column.")
+        return ()
+    columns = header_columns(data)
+    names = [column.name for column in columns]
+    if target is not None and target not in names:
+        raise ValueError(f"There is no column {target!r} in {data}: its columns are {', '.join(names)}.")
+    return columns

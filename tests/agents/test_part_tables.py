@@ -1,0 +1,163 @@
+import tomllib
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundelay.agents.part_tables import KINDS, as_table, from_table
+from roundelay.algorithms import (
+    IADMM,
+    MCSAG,
+    PIADMM1,
+    PIADMM2,
+    PWADMM,
+    SIADMM,
+    WADMM,
+    WPG,
+    ContributionNoise,
+    IncrementalGradient,
+    MaskedLinks,
+    NoDefence,
+    RandomStart,
+    SealedStart,
+    UniformStart,
+    ZeroStart,
+    ZeroSumStart,
+)
+from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk
+from roundelay.problems import L1, Box, NoRegulariser
+from tests.agents.fuzzing import STRANGE, patient
+
+positive = st.floats(1e-300, 1e300)
+plain = st.floats(-1e300, 1e300)
+fraction = st.floats(0.0, 1.0, exclude_min=True, exclude_max=True)
+bounds = st.tuples(plain, plain).map(sorted)
+starts = st.one_of(
+    st.builds(ZeroStart),
+    st.builds(lambda pair, sign: UniformStart(*pair, sign), bounds, st.booleans()),
+    st.builds(lambda scale, pair: ZeroSumStart(scale, *pair), positive, bounds),
+    st.builds(SealedStart, st.integers(0, 62)),
+)
+noises = st.builds(ContributionNoise, positive, fraction)
+defences = st.one_of(
+    st.builds(NoDefence), noises, st.builds(MaskedLinks, st.integers(0, 62), st.one_of(st.none(), noises))
+)
+flags = st.booleans()
+walks = st.one_of(
+    st.builds(Cycle),
+    st.builds(UniformWalk),
+    *(st.builds(kind, flags) for kind in (MetropolisWalk, ClosedUniformWalk, LeastVisitedWalk)),
+)
+infinite = st.tuples(plain, st.sampled_from([float("inf")]))
+regularisers = st.one_of(
+    st.builds(NoRegulariser), st.builds(L1, positive), st.builds(lambda pair: Box(*pair), bounds | infinite)
+)
+methods = st.one_of(
+    st.builds(IADMM, positive, flags, starts, regularisers, defences),
+    st.builds(RandomStart, positive, flags, starts, defences),
+    st.builds(
+        PIADMM1, positive, st.floats(0, 0.999), starts, flags, positive, st.sampled_from(["scalar", "vector"]), defences
+    ),
+    st.builds(
+        PIADMM2, positive, positive, starts, st.just(True), st.sampled_from(["deviation", "variance"]), positive,
+        st.none() | fraction, defences,
+    ),
+    st.builds(PIADMM2, positive, positive, starts, flags, defence=defences),
+    st.builds(WADMM, positive, walks, flags, starts, regularisers, defences),
+    st.builds(WPG, positive, walks, regularisers),
+    st.builds(IncrementalGradient, positive, positive, walks),
+    st.builds(SIADMM, positive, positive, positive, st.integers(1, 10**9)),
+    st.builds(MCSAG, st.none() | positive, walks),
+)  # fmt: skip
+parts = st.one_of(starts, defences, walks, regularisers)
+
+
+@patient
+@given(methods | parts)
+def test_everything_comes_back(thing: Any) -> None:
+    table = tomllib.loads(tomli_w.dumps(as_table(thing)))
+    again = from_table(table, "here")
+    assert again == thing and type(again) is type(thing)
+
+
+def test_every_kind_with_its_defaults_comes_back() -> None:
+    for kind in KINDS:
+        thing = kind(*(1.0 for _ in range({L1: 1, Box: 2}.get(kind, 0))))
+        assert from_table(as_table(thing), "here") == thing
+
+
+def test_a_table_reads_as_people_write_it() -> None:
+    assert as_table(PIADMM1(rho=np.float64(2.0), start=SealedStart(), defence=MaskedLinks(30))) == {
+        "kind": "PIADMM1",
+        "rho": 2.0,
+        "gamma_spread": 0.1,
+        "start": {"kind": "SealedStart", "bits": 40},
+        "first_order": False,
+        "gamma": 1.0,
+        "gamma_is": "scalar",
+        "defence": {"kind": "MaskedLinks", "bits": 30},
+    }
+    assert from_table({"kind": "IADMM", "rho": 3}, "here") == IADMM(rho=3.0)
+    assert type(as_table(IADMM(rho=np.float64(2.0)))["rho"]) is float
+
+
+def test_others_are_not_written() -> None:
+    for thing in (PWADMM(), object(), IADMM, IADMM(start=OwnStart())):
+        with pytest.raises(ValueError, match="can't stand in a ring file: use one of IADMM, RandomStart"):
+            as_table(thing)
+
+
+class OwnStart(ZeroStart):
+    """Somebody's own."""
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "here has no field kind"),
+        ({"kind": 3}, "The field kind of here is 3: use a text"),
+        ({"kind": "PWADMM"}, "The field kind of here is 'PWADMM': use one of IADMM"),
+        ({"kind": "os.system"}, "use one of IADMM"),
+        ({"kind": "IADMM", "tokens": 2}, "here has the field 'tokens', which is not known: it may have kind, rho"),
+        ({"kind": "IADMM", "name": "x"}, "here has the field 'name'"),
+        ({"kind": "IADMM", "rho": "x"}, "The field rho of here is 'x': use a number"),
+        ({"kind": "IADMM", "rho": True}, "The field rho of here is true: use a number"),
+        ({"kind": "IADMM", "rho": 10**400}, "The field rho of here is a huge number: use a number"),
+        ({"kind": "IADMM", "rho": float("nan")}, "The field rho of here is nan"),
+        ({"kind": "IADMM", "rho": -1.0}, "here can't be used: rho is -1.0: use a positive number"),
+        ({"kind": "IADMM", "rho": float("inf")}, "rho is inf: use a finite number"),
+        ({"kind": "IADMM", "first_order": 1}, "The field first_order of here is 1: use true or false"),
+        ({"kind": "IADMM", "start": "zero"}, "The field start of here is 'zero': make it a table"),
+        ({"kind": "IADMM", "start": {"kind": "L1"}}, "The field kind of start of here is 'L1': use one of ZeroStart"),
+        (
+            {"kind": "IADMM", "start": {"kind": "SealedStart", "bits": 4.0}},
+            r"bits of start of here is 4\.0: use a whole",
+        ),
+        ({"kind": "IADMM", "start": {"kind": "SealedStart", "bits": 2**70}}, "bits of start of here"),
+        ({"kind": "IADMM", "regulariser": {"kind": "L1"}}, "regulariser of here has no field weight: L1 needs it"),
+        ({"kind": "PIADMM1", "gamma_is": "x"}, "gamma_is of here is 'x': use 'scalar' or 'vector'"),
+        ({"kind": "MaskedLinks", "noise": {"kind": "NoDefence"}}, "kind of noise of here is 'NoDefence': use Contri"),
+    ],
+)
+def test_refusals_name_the_place(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        from_table(table, "here")
+
+
+@patient
+@given(st.data())
+def test_any_value_in_any_field(data: st.DataObject) -> None:
+    table = as_table(data.draw(methods))
+    place = table
+    while isinstance(inner := place[data.draw(st.sampled_from(sorted(place)))], dict) and data.draw(st.booleans()):
+        place = inner
+    place[data.draw(st.sampled_from(sorted(place)))] = data.draw(STRANGE)
+    try:
+        thing = from_table(table, "here")
+    except ValueError as refused:
+        assert "here" in str(refused)
+    else:
+        assert type(thing) in KINDS
