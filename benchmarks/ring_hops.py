@@ -41,9 +41,11 @@ class Diagonal:
         self.h, self.t = rng.uniform(0.5, 2.0, dim), rng.normal(size=dim)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
+        """∇f(x)."""
         return self.h * (x - self.t)
 
     def prox(self, v: np.ndarray, penalty: float) -> np.ndarray:
+        """argmin f(x) + penalty/2 ‖x − v‖²."""
         return (self.h * self.t + penalty * v) / (self.h + penalty)
 
 

@@ -132,7 +132,7 @@ class RingPlan:
                 raise ValueError(
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
-        _ = self.network  # refuses what is not a network now
+        _ = self.network, self.method  # refuses what is not a network, or not a token method, now
         if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "

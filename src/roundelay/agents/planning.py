@@ -25,11 +25,12 @@ def plan_ring(
     task: Task,
     stopping: Stopping = USUAL_STOPPING,
     first: str | None = None,
+    warm: bool = False,
 ) -> RingPlan:
     """The plan of a new run, from the sites' invitations.
 
     `links` are the pairs of sites that can reach each other by name; None where all can. `first` is the site that has
-    the token first.
+    the token first. With `warm` all sites start from the model of an earlier run.
     """
     if len(invitations) < 2:
         raise ValueError("A ring needs at least two sites: give the invitations of all of them.")
@@ -41,8 +42,9 @@ def plan_ring(
     _refuse_twins(members)
     lap = plan_lap(members, links, first or members[0].name)
     return RingPlan(
-        secrets.token_hex(16), 0, lap.members, lap.order, lap.links, algorithm=algorithm, task=task, stopping=stopping
-    )
+        secrets.token_hex(16), 0, lap.members, lap.order, lap.links, algorithm=algorithm, task=task, stopping=stopping,
+        warm=warm,
+    )  # fmt: skip
 
 
 def dropped(plan: RingPlan, names: Sequence[str], links: Pairs | None = None, *, previous: str) -> RingPlan:

@@ -63,6 +63,7 @@ def write_ring(plan: RingPlan, signer: Identity) -> bytes:
         "signed_by": signer.name,
         "order": [names[member] for member in plan.order],
         "links": _links_in_words(plan, names),
+        "warm": plan.warm,
     }
     tables = {
         "ring": ring,
@@ -82,7 +83,7 @@ def read_ring(text: bytes, where: str) -> SignedPlan:
     tables = parsed(body, where)
     refuse_other_tables(tables, ("ring", "task", "stopping", "algorithm", "member"), where)
     ring = table_of(tables, "ring", where)
-    ring.only("format", "run", "epoch", "previous", "signed_by", "order", "links")
+    ring.only("format", "run", "epoch", "previous", "signed_by", "order", "links", "warm")
     ring.whole("format", FORMAT, FORMAT)
     members = _members(tables, where)
     certificates = {member.name: member.certificate for member in members}
@@ -114,6 +115,7 @@ def _plan(tables: Mapping[str, Any], ring: Fields, members: tuple[Member, ...], 
             task=_task(table_of(tables, "task", where)),
             stopping=_stopping(table_of(tables, "stopping", where)),
             previous=previous,
+            warm=ring.flag("warm"),
         )
     except (ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(f"{where} can't be used. {error}") from None

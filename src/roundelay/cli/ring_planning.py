@@ -61,6 +61,9 @@ def plan(
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no constant.")] = False,
     links: Links = None,
     first: Annotated[str | None, typer.Option(help="The site that has the token first.")] = None,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Start from the model of an earlier run, which every site has.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a ring from the sites' invitations, and sign the ring file.
@@ -81,7 +84,9 @@ def plan(
     features, explained = _split(sites, target)
     fit = Task(task.value, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
     stopping = Stopping(tolerance if tolerance != 0.0 else None, hops)
-    planned = plan_ring(sites, read_links(links), _algorithm(algorithm, rho, settings or []), fit, stopping, first)
+    planned = plan_ring(
+        sites, read_links(links), _algorithm(algorithm, rho, settings or []), fit, stopping, first, warm
+    )
     _check_that_it_stops(planned)
     signed = sign_plan(planned, folder, out)
     if as_json:
