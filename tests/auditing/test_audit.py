@@ -173,6 +173,27 @@ def test_other_methods_are_refused_in_words(method):
         rl.audit(run_of(method, hops=50))
 
 
+def test_a_gossip_run_hears_that_it_can_t_be_audited_and_not_that_it_lacks_a_transcript():
+    run = rl.simulate(rl.EXTRA(), SQUARES, NETWORK, iterations=5, progress=False, engine="python")
+    with pytest.raises(ValueError, match="EXTRA can't be audited"):
+        rl.audit(run)
+
+
+@pytest.mark.parametrize("audit", [rl.audit, rl.audit_all])
+def test_what_is_no_run_is_refused(audit, private):
+    with pytest.raises(ValueError, match="3 is not a run"):
+        audit(3)
+    with pytest.raises(ValueError, match=r"ensemble of 2 runs: audit one of them"):
+        audit(rl.Ensemble((private, private)))
+
+
+def test_what_is_no_transcript_and_what_is_not_public_are_refused(private):
+    with pytest.raises(ValueError, match="3 is not a transcript"):
+        rl.audit_transcript(3, 4)
+    with pytest.raises(ValueError, match="4 does not say what is public"):
+        rl.audit_transcript(private.transcript, 4)
+
+
 def test_unknown_observers_and_agents_are_refused(private):
     with pytest.raises(ValueError, match="There is no observer 'nobody'"):
         rl.audit(private, "nobody")
