@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,13 +88,27 @@ def test_a_saved_run_has_the_truth_of_its_end_only(private, tmp_path):
     assert math.isnan(leak.over_run)
 
 
-def test_records_of_a_logistic_agent():
-    problem = rl.paper_logistic(AGENTS, 3, 2, seed=1)
-    method = rl.PIADMM1(rho=1.0, first_order=True, start=rl.UniformStart(0.0, 10.0))
-    audit = rl.audit(run_of(method, problem, 601), "neighbours", 3, seconds=300.0)
+def logistic_run(ridge):
+    problem = replace(rl.paper_logistic(AGENTS, 3, 2, seed=1), ridge=ridge)
+    return run_of(rl.PIADMM1(rho=1.0, first_order=True, start=rl.UniformStart(0.0, 10.0)), problem, 601)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_records_of_a_logistic_agent(ridge):
+    audit = rl.audit(logistic_run(ridge), "neighbours", 3, seconds=300.0)
     leak = best(audit, "records")
     assert leak.attack == "logistic records"
+    assert leak.converged
     assert leak.at_end < 1e-6
+
+
+@pytest.mark.parametrize(("assumed", "met"), [(0.05, True), (0.0, False)])
+def test_records_are_found_by_those_who_know_the_ridge(assumed, met):
+    """Without it the equations are those of another loss, and the attack says that they are not met."""
+    run = logistic_run(0.05)
+    public = rl.Public(run.algorithm, AGENTS, 2)
+    blind = rl.audit_transcript(run.transcript, public, "neighbours", 3, 300.0, records=3, ridge=assumed)
+    assert blind.estimates["logistic records"].converged == met
 
 
 def test_the_audit_of_all_agents(private):
