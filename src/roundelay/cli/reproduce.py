@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roundelay.cli.exits import kept_if_interrupted
 from roundelay.cli.output import print_json, stdout_console
 from roundelay.cli.progress import progress_lines
 
@@ -43,7 +44,7 @@ def reproduce(
 
     effort = QUICK if quick else FULL
     entry = entry_named(figure) if figure is not None else None
-    with progress_lines("pieces") as tell:
+    with kept_if_interrupted("pieces", out / "pieces"), progress_lines("pieces") as tell:
         found = run_pieces(entry.pieces if entry else all_pieces(), effort, out / "pieces", report=tell)
         if entry is not None:
             written = write_figure(entry.make(found, effort), out)
