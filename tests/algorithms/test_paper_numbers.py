@@ -49,7 +49,12 @@ def test_the_printed_update_would_drift() -> None:
     problem, network, algorithm = rl.paper_least_squares(scale="mean"), rl.random_network(100, 0.3), rl.IADMM(rho=1.0)
     right = prepare(token_assembly(algorithm.parts(), problem, network), "python")
     printed = mutated(
-        algorithm, problem, network, "visit", "share[i, d] += whole * (moved - token[d])", "share[i, d] += change[d]"
+        algorithm,
+        problem,
+        network,
+        "hand_over",
+        "share[i, d] += whole * (moved - token[d])",
+        "share[i, d] += change[d]",
     )
     distances = []
     for prepared in (right, printed):

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,13 +88,27 @@ def test_a_saved_run_has_the_truth_of_its_end_only(private, tmp_path):
     assert math.isnan(leak.over_run)
 
 
-def test_records_of_a_logistic_agent():
-    problem = rl.paper_logistic(AGENTS, 3, 2, seed=1)
-    method = rl.PIADMM1(rho=1.0, first_order=True, start=rl.UniformStart(0.0, 10.0))
-    audit = rl.audit(run_of(method, problem, 601), "neighbours", 3, seconds=300.0)
+def logistic_run(ridge):
+    problem = replace(rl.paper_logistic(AGENTS, 3, 2, seed=1), ridge=ridge)
+    return run_of(rl.PIADMM1(rho=1.0, first_order=True, start=rl.UniformStart(0.0, 10.0)), problem, 601)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_records_of_a_logistic_agent(ridge):
+    audit = rl.audit(logistic_run(ridge), "neighbours", 3, seconds=300.0)
     leak = best(audit, "records")
     assert leak.attack == "logistic records"
+    assert leak.converged
     assert leak.at_end < 1e-6
+
+
+@pytest.mark.parametrize(("assumed", "met"), [(0.05, True), (0.0, False)])
+def test_records_are_found_by_those_who_know_the_ridge(assumed, met):
+    """Without it the equations are those of another loss, and the attack says that they are not met."""
+    run = logistic_run(0.05)
+    public = rl.Public(run.algorithm, AGENTS, 2)
+    blind = rl.audit_transcript(run.transcript, public, "neighbours", 3, 300.0, records=3, ridge=assumed)
+    assert blind.estimates["logistic records"].converged == met
 
 
 def test_the_audit_of_all_agents(private):
@@ -171,6 +186,27 @@ def test_a_run_without_transcript_is_refused():
 def test_other_methods_are_refused_in_words(method):
     with pytest.raises(ValueError, match="can't be audited"):
         rl.audit(run_of(method, hops=50))
+
+
+def test_a_gossip_run_hears_that_it_can_t_be_audited_and_not_that_it_lacks_a_transcript():
+    run = rl.simulate(rl.EXTRA(), SQUARES, NETWORK, iterations=5, progress=False, engine="python")
+    with pytest.raises(ValueError, match="EXTRA can't be audited"):
+        rl.audit(run)
+
+
+@pytest.mark.parametrize("audit", [rl.audit, rl.audit_all])
+def test_what_is_no_run_is_refused(audit, private):
+    with pytest.raises(ValueError, match="3 is not a run"):
+        audit(3)
+    with pytest.raises(ValueError, match=r"ensemble of 2 runs: audit one of them"):
+        audit(rl.Ensemble((private, private)))
+
+
+def test_what_is_no_transcript_and_what_is_not_public_are_refused(private):
+    with pytest.raises(ValueError, match="3 is not a transcript"):
+        rl.audit_transcript(3, 4)
+    with pytest.raises(ValueError, match="4 does not say what is public"):
+        rl.audit_transcript(private.transcript, 4)
 
 
 def test_unknown_observers_and_agents_are_refused(private):

@@ -1,11 +1,16 @@
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import roundelay as rl
+from roundelay.experiments.reproduce.measured import read_measured
 from tests.cli.conftest import Invoke
 
 # Ctrl-C arrives after the first piece of the run, whatever the machine's speed.
@@ -99,3 +104,43 @@ def test_a_tuning_interrupted_at_once_has_nothing_to_show(invoke: Invoke, monkey
     said = invoke("tune", "wpg:alpha=0.01", *SCENE)
     assert (said.exit_code, said.stdout) == (130, "")
     assert "interrupted before there was anything to show" in said.stderr
+
+
+# Tests that run in the background ignore the signal, and so would the command.
+PLAIN = """
+import signal
+from roundelay.cli import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+
+def pieces_in(folder: Path) -> list[Path]:
+    return list((folder / "pieces").rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("moment", "least"),
+    [(lambda folder: bool(pieces_in(folder)), 1), (lambda folder: (folder / "pieces").is_dir(), 0)],
+    ids=["after the first piece", "while the workers start"],
+)
+def test_an_interrupted_reproduction_keeps_its_pieces_and_says_so(
+    tmp_path: Path, moment: Callable[[Path], bool], least: int
+) -> None:
+    """As in a terminal: every process gets the signal, and only the first one answers."""
+    command = [sys.executable, "-c", PLAIN, "reproduce", "fig3", "--quick", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        while not moment(tmp_path) and running.poll() is None:
+            time.sleep(0.01)
+        os.killpg(running.pid, signal.SIGINT)
+        out, said = running.communicate()
+    assert (running.returncode, out) == (130, "")
+    assert said == (
+        f"Interrupted: the pieces that were finished are kept in {tmp_path / 'pieces'}, and the same command goes on from there.\n"
+    )
+    assert least <= len(pieces_in(tmp_path)) < 18
+    assert all(read_measured(path).numbers for path in pieces_in(tmp_path))
+    assert not (tmp_path / "figures").exists()

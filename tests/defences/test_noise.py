@@ -123,8 +123,8 @@ MUTATIONS = [
     ("conceal", "change[d] += size * noise[d]", "change[d] += 0.0 * noise[d]"),
     ("conceal", "-defence.rate * turn", "-defence.rate"),
     ("conceal", "defence.scale * math", "1.0 * math"),
-    ("visit", "conceal(method.defence, seed, i, hop, turn, change)", "pass"),
-    ("visit", "share[i, d] += whole * (moved - token[d])", "share[i, d] += whole * (moved - token[d]) + 0.01"),
+    ("hand_over", "conceal(method.defence, seed, i, hop, turn, change)", "pass"),
+    ("hand_over", "share[i, d] += whole * (moved - token[d])", "share[i, d] += whole * (moved - token[d]) + 0.01"),
 ]
 
 

@@ -156,10 +156,28 @@ def test_a_run_saves_to_one_file_and_loads_again(problem: rl.LeastSquares, netwo
 def test_a_damaged_file_is_refused_in_words(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="not a saved run, or it is damaged"):
+    with pytest.raises(ValueError, match=r"run\.npz is not a saved run, or it is damaged: save the run again\.$"):
         rl.load_run(path)
     with pytest.raises(ValueError, match="There is no file"):
         rl.load_run(tmp_path / "nowhere.npz")
+    with pytest.raises(ValueError, match="can't be read"):
+        rl.load_run(tmp_path)
+
+
+def test_a_file_with_a_wrong_byte_is_refused_without_a_word_about_numpy(
+    problem: rl.LeastSquares, network: rl.Network, tmp_path: Path
+) -> None:
+    """Wherever the byte is: NumPy, zip and zlib each have words of their own for it."""
+    path = rl.simulate(rl.IADMM(), problem, network, 100, engine="python").save(tmp_path / "run.npz")
+    whole, refused = path.read_bytes(), 0
+    for place in range(0, len(whole), len(whole) // 60):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            rl.load_run(path)
+        except ValueError as error:
+            refused += 1
+            assert str(error).startswith(f"{path} ") and "pickle" not in str(error)
+    assert refused > 30
 
 
 def test_many_seeds_give_bands(network: rl.Network) -> None:

@@ -160,21 +160,11 @@ def test_rises_are_counted_above_rounding():
 @pytest.mark.parametrize("last", [4, 11])
 def test_the_papers_counts_for_other_sizes(agents, last):
     turns = np.arange(last + 1) % agents
-    plain = count_system(turns, agents, 1, steps_unknown=False, quadratic=False)
+    plain = count_system(turns, agents, steps_unknown=False)
     assert (plain.equations, plain.unknowns) == (2 * last + agents + 2, 2 * last + 2 * agents + 2)
     assert plain.rank == plain.equations
-    unknown = count_system(turns, agents, 1, steps_unknown=True, quadratic=False)
+    unknown = count_system(turns, agents, steps_unknown=True)
     assert (unknown.equations, unknown.unknowns) == (2 * last + agents + 2, 3 * last + 2 * agents + 3)
-
-
-@pytest.mark.parametrize("dim", [2, 3, 4, 5, 7, 10])
-def test_a_quadratic_is_determined_from_the_visit_that_the_count_says(dim):
-    """(p − 1)(R − 1) ≥ p(p + 3)/2 is necessary; from p = 5 on it takes R ≥ p + 2 as well."""
-    least = max(int(np.ceil(1 + dim * (dim + 3) / 2 / (dim - 1))), dim + 2)
-    enough = count_system(np.zeros(least, np.int64), 1, dim, steps_unknown=True, quadratic=True)
-    short = count_system(np.zeros(least - 1, np.int64), 1, dim, steps_unknown=True, quadratic=True)
-    assert enough.determined == enough.sought
-    assert short.determined < short.sought
 
 
 def test_the_claims_as_json(tmp_path, found, monkeypatch):

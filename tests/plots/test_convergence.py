@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import roundelay as rl
 from roundelay.plots import plot_convergence
 from roundelay.plots.limits import ROUNDING
-from roundelay.plots.styles import style_of
+from roundelay.plots.styles import BLACK_AND_SOLID, style_of
 
 
 def test_a_run_is_drawn_as_its_history(run: rl.Run) -> None:
@@ -67,6 +67,11 @@ def test_methods_differ_in_colour_line_and_marker(run: rl.Run) -> None:
     for part in ("get_color", "get_marker"):
         assert len({getattr(line, part)() for line in axis.lines}) == 5
     assert len({(style.colour, str(style.line), style.marker) for style in map(style_of, range(280))}) == 280
+
+
+def test_the_truth_is_drawn_black_and_solid() -> None:
+    style = style_of(BLACK_AND_SOLID)
+    assert (style.colour, style.line) == ("#000000", "-")
 
 
 def test_no_text_is_clipped_and_nothing_overlaps_the_edge(run: rl.Run, ensemble: rl.Ensemble) -> None:

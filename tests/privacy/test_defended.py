@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.privacy.attacks import parametric_step_size
 from roundelay.privacy.attacks.setting import evidence
 from roundelay.transcripts import Neighbours
 
@@ -72,6 +73,54 @@ def test_the_telescope_is_off_by_the_mask(masked):
         known = evidence(visits, public)
         truth = run.x[agent] - run.y[agent] / run.algorithm.rho
         np.testing.assert_allclose(truth - known.s[-1], masks[agent], atol=1e-8 * np.abs(masks).max())
+
+
+def plain_attack(algorithm, quantity):
+    """What the parametric attack gives for every agent, and the truth."""
+    run = rl.simulate(algorithm, PROBLEM, NETWORK, HOPS, transcript=True, progress=False)
+    public, point = rl.Public(algorithm, AGENTS, 2), np.zeros(2) if quantity == "slope g" else PROBLEM.optimum
+    seen = (run.transcript.seen_by(Neighbours(agent)).visits_of(agent) for agent in range(AGENTS))
+    found = np.array([parametric_step_size(visits, public).gradient(point) for visits in seen])
+    return found, np.array([PROBLEM.gradient(agent, point) for agent in range(AGENTS)])
+
+
+def posterior_mean(found, truth, mask):
+    """The best that can be made of found = g + ρm by whoever knows the law of the masks, and that of the g_i as well.
+
+    Since Σm = 0, the mean over the agents is that of the g_i. Around it the masks have the variance (ρ·scale)²N/(N − 1),
+    and the g_i a variance that the attacker is simply told. So found − mean shrinks by the one over the sum of both;
+    masks much larger than the g_i leave the mean alone.
+    """
+    spread = truth.var(axis=0, ddof=1)
+    mean = found.mean(axis=0)
+    return mean + spread / (spread + mask**2 * AGENTS / (AGENTS - 1)) * (found - mean)
+
+
+@pytest.mark.parametrize("quantity", ["slope g", "gradient at the solution"])
+def test_who_knows_the_law_of_the_masks_does_no_better_than_a_guess(quantity):
+    def errors(algorithm):
+        """Of the plain attack, of the posterior mean and of the guess, which is the mean of the truth."""
+        found, truth = plain_attack(algorithm, quantity)
+        best = posterior_mean(found, truth, algorithm.rho * getattr(algorithm.start, "scale", 0.0))
+        return tuple(
+            float(np.sqrt(((estimate - truth) ** 2).sum(axis=1).mean()))
+            for estimate in (found, best, truth.mean(axis=0))
+        )
+
+    plain, best, guess = errors(rl.PIADMM1(start=rl.ZeroSumStart()))
+    assert plain > 100.0 * guess
+    assert best == pytest.approx(guess, rel=1e-3)
+    # The same estimate finds what masks that are too small leave, and all of what has none.
+    plain, best, guess = errors(rl.PIADMM1(start=rl.ZeroSumStart(scale=0.1)))
+    assert best < 0.8 * min(plain, guess)
+    plain, best, guess = errors(rl.PIADMM1())
+    assert max(plain, best) < 1e-8 * guess
+
+
+def test_the_mean_over_all_agents_is_not_hidden():
+    """Σm = 0: it is what the token is for, and the guess that is left."""
+    found, truth = plain_attack(rl.PIADMM1(start=rl.ZeroSumStart()), "slope g")
+    np.testing.assert_allclose(found.mean(axis=0), truth.mean(axis=0), rtol=1e-9)
 
 
 def test_a_zero_sum_start_costs_what_a_random_start_costs():

@@ -78,7 +78,7 @@ def test_without_a_model_a_scalar_gamma_hides_everything():
     assert all(one.numbers == 0 for one in answer.quantities)
 
 
-@pytest.mark.parametrize("dim", [2, 3, 4, 5, 7])
+@pytest.mark.parametrize("dim", [2, 3, 4, 5, 7, 10])
 def test_how_many_visits_a_scalar_gamma_stands(dim):
     """R ≥ 1 + p(p + 3)/(2(p − 1)) and R ≥ p + 2."""
     least = max(int(np.ceil(1 + dim * (dim + 3) / 2 / (dim - 1))), dim + 2)

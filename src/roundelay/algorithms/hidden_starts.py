@@ -26,7 +26,8 @@ class ZeroSumStart:
     since s_i is known only up to m_i. N − 2 colluders learn the sum of the two others, N − 1 learn all. It hides
     within `scale`, not perfectly: an error of ρ·scale against the size of g_i. What lies below the masks' grid (about
     1e-10, see `masks.mask_grid`) is not hidden, so that a guess of all digits of g_i can be tested.
-    **Does not hide** H_i and x_i, which follow from differences; take `ContributionNoise` with it.
+    **Does not hide** H_i and x_i, which follow from differences; take `ContributionNoise` with it. Nor Σg_i: where the
+    g_i are alike, their mean is a good guess at each, and with the masks' law nobody finds a better one.
     """
 
     scale: float = 150.0

@@ -46,7 +46,7 @@ def visit(
     noise to s⁺ − c (`conceal`) or round z⁺ (`as_sent`): then c differs from s by that much, and it too is repaid at
     the next visit. M is the number of tokens. Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
     """
-    z, w, new, change = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    z, w, new = vector(DIM), vector(DIM), vector(DIM)
     rho = method.rho
     estimate(method, agents, token, z)
     pull, step, inertia = step_sizes(method.perturbation, rho, seed, i, hop, turn)
@@ -54,12 +54,33 @@ def visit(
         w[d] = pull * z[d] + (y[i, d] + inertia * x[i, d])
     solve(problem, method.xstep, seed, i, hop, w, pull + inertia, x[i], new)
     disturb(method.perturbation, seed, i, hop, new)
+    for d in each(DIM):
+        y[i, d] += step * (z[d] - new[d])
+    return hand_over(method, seed, i, hop, turn, agents, token, z, new, x, y, share, watch)
+
+
+def hand_over(
+    method: ADMMNumbers,
+    seed: int,
+    i: int,
+    hop: int,
+    turn: int,
+    agents: int,
+    token: Vector,
+    z: Vector,
+    new: Vector,
+    x: Matrix,
+    y: Matrix,
+    share: Matrix,
+    watch: bool,
+) -> tuple[float, float]:
+    """The end of every visit, once x⁺ and y⁺ are there: x_i is kept, and s⁺ = x⁺ − y⁺/ρ goes into the token."""
+    change = vector(DIM)
+    rho = method.rho
     inverse_rho, fraction, whole = 1.0 / rho, TOKENS / agents, agents / TOKENS
     for d in each(DIM):
-        multiplier = y[i, d] + step * (z[d] - new[d])
-        change[d] = new[d] - multiplier * inverse_rho - share[i, d]
+        change[d] = new[d] - y[i, d] * inverse_rho - share[i, d]
         x[i, d] = new[d]
-        y[i, d] = multiplier
     conceal(method.defence, seed, i, hop, turn, change)
     for d in each(DIM):
         moved = token[d] + fraction * change[d]

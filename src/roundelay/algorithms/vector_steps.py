@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from roundelay.algorithms.perturbations import StepSizeNoise, disturb_nothing
-from roundelay.algorithms.slots import as_sent, conceal, disturb, estimate, solve
-from roundelay.algorithms.update import ADMMNumbers
-from roundelay.kernels import DIM, STEP, TOKENS, Matrix, Part, Vector, distance, each, norm, uniforms, vector
+from roundelay.algorithms.slots import disturb, estimate, solve
+from roundelay.algorithms.update import ADMMNumbers, hand_over
+from roundelay.kernels import DIM, STEP, Matrix, Part, Vector, each, uniforms, vector
 
 
 class VectorStepNumbers(NamedTuple):
@@ -42,7 +42,7 @@ def visit_by_coordinates(
     again from where it led: x ← argmin f_i(x) + β/2 ‖x‖² − (ρΓz + y + (β − ρΓ)x)'x. Each round shrinks the error at
     least by the spread of γ.
     """
-    z, w, new, change = vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    z, w, new = vector(DIM), vector(DIM), vector(DIM)
     factor, pull = vector(DIM), vector(DIM)
     rho, middle = method.rho, method.rho * method.perturbation.middle
     estimate(method, agents, token, z)
@@ -57,21 +57,9 @@ def visit_by_coordinates(
             w[d] = pull[d] + (middle - factor[d]) * new[d]
         solve(problem, method.xstep, seed, i, hop, w, middle, x[i], new)
     disturb(method.perturbation, seed, i, hop, new)
-    inverse_rho, fraction, whole = 1.0 / rho, TOKENS / agents, agents / TOKENS
     for d in each(DIM):
-        multiplier = y[i, d] + factor[d] * (z[d] - new[d])
-        change[d] = new[d] - multiplier * inverse_rho - share[i, d]
-        x[i, d] = new[d]
-        y[i, d] = multiplier
-    conceal(method.defence, seed, i, hop, turn, change)
-    for d in each(DIM):
-        moved = token[d] + fraction * change[d]
-        moved = as_sent(method.defence, moved)
-        share[i, d] += whole * (moved - token[d])
-        token[d] = moved
-    if watch:
-        return distance(new, z), rho * norm(change)
-    return 0.0, 0.0
+        y[i, d] += factor[d] * (z[d] - new[d])
+    return hand_over(method, seed, i, hop, turn, agents, token, z, new, x, y, share, watch)
 
 
 @dataclass(frozen=True)

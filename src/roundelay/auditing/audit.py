@@ -15,10 +15,10 @@ from roundelay.auditing.leak import Leak
 from roundelay.auditing.observing import ObserverName, observer_of, words_of
 from roundelay.auditing.repertoire import Attack, attacks_for
 from roundelay.auditing.truth import Truth, truth_of
-from roundelay.engine import Run
+from roundelay.engine import Ensemble, Run
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.privacy import Public
-from roundelay.privacy.attacks import Recovered, least_squares
+from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares
 from roundelay.transcripts import Observer, Seen, Transcript, Visits
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ def audit(
     and what is public; the truth comes from the run's own problem and is only held against their results. Where the run
     came from a file, which has no data in it, only the states at the end are known. Attacks are begun within `seconds`.
     """
+    agents, dim = check_run(run).x.shape
+    public = Public(run.algorithm, agents, dim)
+    # Asked before the transcript, which a gossip run can never have.
+    method = family_of(public)
     if run.transcript is None:
         raise ValueError("The run has no transcript to audit: simulate it with transcript=True.")
-    agents, dim = run.x.shape
-    public = Public(run.algorithm, agents, dim)
-    method = family_of(public)
     watcher = observer_of(observer, _checked_agent(agent, agents))
     records = _records_of(run)
     seen = run.transcript.seen_by(watcher)
@@ -115,15 +116,34 @@ def audit_transcript(
     agent: int = 0,
     seconds: float = 30.0,
     records: int | None = None,
+    ridge: float = 0.0,
 ) -> Audit:
     """The same for a transcript that came from elsewhere, without the truth: estimates, and their own residuals.
 
     `records` is how many rows every agent has, where that is public: with up to 5 the attack on logistic records is
-    tried, too.
+    tried, too, with this `ridge` in every f_i.
     """
+    if not isinstance(transcript, Transcript):
+        raise ValueError(
+            f"{transcript!r} is not a transcript: use run.transcript, or what roundelay.load_transcript reads from a file."
+        )
+    if not isinstance(public, Public):
+        raise ValueError(
+            f"{public!r} does not say what is public: use roundelay.Public(algorithm, agents, dim), or roundelay.load_public."
+        )
     method = family_of(public)
     watcher = observer_of(observer, _checked_agent(agent, public.agents))
-    return _audit(transcript.seen_by(watcher), public, words_of(watcher), agent, seconds, records, None, method)
+    rows = None if records is None else LogisticRecords(records, ridge)
+    return _audit(transcript.seen_by(watcher), public, words_of(watcher), agent, seconds, rows, None, method)
+
+
+def check_run(run: Any) -> Run:
+    """A run, and one only."""
+    if isinstance(run, Ensemble):
+        raise ValueError(f"This is an ensemble of {len(run)} runs: audit one of them, for instance ensemble[0].")
+    if not isinstance(run, Run):
+        raise ValueError(f"{run!r} is not a run: use what roundelay.simulate(..., transcript=True) returns.")
+    return run
 
 
 def family_of(public: Public) -> TokenADMM:
@@ -144,7 +164,7 @@ def _audit(
     observer: str,
     agent: int,
     seconds: float,
-    records: int | None,
+    records: LogisticRecords | None,
     run: Run | None,
     method: TokenADMM,
 ) -> Audit:
@@ -186,14 +206,14 @@ def _paper_attack(seen: Seen, agent: int) -> Attack:
     return Attack("the paper's least squares", run)
 
 
-def _records_of(run: Run) -> int | None:
-    """How many rows every agent of a logistic problem has; the auditor's knowledge, and public on a real ring."""
+def _records_of(run: Run) -> LogisticRecords | None:
+    """How many rows every agent of a logistic problem has, and the ridge: the auditor knows, and on a real ring all do."""
     from roundelay.problems import Logistic
 
     if not isinstance(run.problem, Logistic):
         return None
     counts = np.diff(run.problem.rows.starts)
-    return int(counts[0]) if (counts == counts[0]).all() else None
+    return LogisticRecords(int(counts[0]), run.problem.ridge) if (counts == counts[0]).all() else None
 
 
 def _checked_agent(agent: int, agents: int) -> int:

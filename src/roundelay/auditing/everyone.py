@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.auditing.audit import Audit, audit
+from roundelay.auditing.audit import Audit, audit, check_run
 from roundelay.auditing.observing import ObserverName
 from roundelay.engine import Run
 
@@ -62,7 +62,7 @@ def audit_all(
     run: Run, observer: ObserverName = "neighbours", seconds: float = 30.0, report: Report | None = None
 ) -> AuditOfAll:
     """An audit of every agent, each with so many `seconds`; `report` is told how many are done."""
-    agents = len(run.x)
+    agents = len(check_run(run).x)
     audits: list[Audit] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for one in pool.map(lambda agent: audit(run, observer, agent, seconds), range(agents)):

@@ -10,14 +10,12 @@ from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.plots.chart import Chart, ChartFigure, Series
 from roundelay.plots.chart_figure import draw_chart_figure
+from roundelay.plots.styles import BLACK_AND_SOLID
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from roundelay.auditing.audit import Audit
-
-# The place of the palette that is black and solid.
-TRUTH = 25
 
 
 def audit_figure(audit: Audit, coordinate: int) -> Figure:
@@ -37,7 +35,7 @@ def _chart(audit: Audit, letter: str, coordinate: int) -> Chart:
     series = []
     if audit.truth is not None and audit.truth.whole_run:
         truth: Matrix = getattr(audit.truth, letter)
-        series.append(Series("truth", hops, truth[1:, coordinate], TRUTH))
+        series.append(Series("truth", hops, truth[1:, coordinate], BLACK_AND_SOLID))
     for place, (name, found) in enumerate(audit.estimates.items()):
         values: Matrix = getattr(found, letter)
         series.append(Series(name, hops, values[1:, coordinate], place, "dashed"))

@@ -32,8 +32,8 @@ class Attack:
     run: Callable[[Visits, Public], Recovered]
 
 
-def attacks_for(records: int | None) -> tuple[Attack, ...]:
-    """All attacks; with a public number of `records` an agent, that on logistic records as well."""
+def attacks_for(records: LogisticRecords | None) -> tuple[Attack, ...]:
+    """All attacks; where it is public how many `records` every agent has, that on logistic records as well."""
     several = [
         Attack("recursion", recursion),
         Attack("backward recursion", backward_recursion),
@@ -44,10 +44,10 @@ def attacks_for(records: int | None) -> tuple[Attack, ...]:
         Attack("parametric, first order", parametric_first_order),
         Attack("vector γ", vector_gamma),
     ]
-    if records is not None and records <= MOST_RECORDS:
+    if records is not None and records.samples <= MOST_RECORDS:
 
         def on_records(visits: Visits, public: Public) -> Recovered:
-            return parametric_first_order(visits, public, LogisticRecords(records))
+            return parametric_first_order(visits, public, records)
 
         several.append(Attack("logistic records", on_records))
     return tuple(several)

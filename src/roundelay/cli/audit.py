@@ -28,6 +28,7 @@ def audit(
     records: Annotated[
         int | None, typer.Option(help="How many rows every agent has, where that is public; up to 5 are attacked.")
     ] = None,
+    ridge: Annotated[float, typer.Option(help="The ridge in every agent's loss, together with --records.")] = 0.0,
     seconds: Annotated[float, typer.Option(help="No attack is begun after so many seconds for an agent.")] = 30.0,
     figure: Annotated[
         Path | None, typer.Option(help="Draw estimate and truth over the hops to this file: .png, .svg or .pdf.")
@@ -57,7 +58,7 @@ def audit(
         from roundelay.transcripts import load_transcript
 
         result = audit_transcript(
-            load_transcript(run), load_public(public), watcher, _number(agent, "--agent"), seconds, records
+            load_transcript(run), load_public(public), watcher, _number(agent, "--agent"), seconds, records, ridge
         )
     else:
         from roundelay.auditing import audit as audit_run

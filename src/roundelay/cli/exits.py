@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -10,6 +13,19 @@ from typer.core import TyperGroup
 BAD_INPUT = 2
 DIVERGED = 3
 INTERRUPTED = 130
+
+
+@contextmanager
+def kept_if_interrupted(what: str, folder: Path) -> Iterator[None]:
+    """For work that is kept piece by piece: Ctrl-C says that nothing finished is lost, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Interrupted: the {what} that were finished are kept in {folder}, and the same command goes on from there.",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
 
 
 class CommandsThatExplain(TyperGroup):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roundelay.cli.exits import kept_if_interrupted
 from roundelay.cli.output import print_json
 from roundelay.cli.progress import progress_lines
 
@@ -34,7 +35,7 @@ def field(
     from roundelay.experiments.field_table import field_as_csv, field_as_markdown
 
     folder = out / "quick" if quick else out
-    with progress_lines("cells") as tell:
+    with kept_if_interrupted("cells", folder), progress_lines("cells") as tell:
         if quick:
             cells = run_field(folder, QUICK, seeds=2, evaluations=4, report=tell)
         else:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roundelay.cli.exits import kept_if_interrupted
 from roundelay.cli.output import print_json, stdout_console
 from roundelay.cli.progress import progress_lines
+
+if TYPE_CHECKING:
+    from roundelay.experiments.reproduce.document import Judged
 
 
 def reproduce(
@@ -43,7 +48,7 @@ def reproduce(
 
     effort = QUICK if quick else FULL
     entry = entry_named(figure) if figure is not None else None
-    with progress_lines("pieces") as tell:
+    with kept_if_interrupted("pieces", out / "pieces"), progress_lines("pieces") as tell:
         found = run_pieces(entry.pieces if entry else all_pieces(), effort, out / "pieces", report=tell)
         if entry is not None:
             written = write_figure(entry.make(found, effort), out)
@@ -67,17 +72,13 @@ def reproduce(
     typer.echo(f"The report is {page}; figures are in {out / 'figures'}, all numbers in {out / 'data'}.")
 
 
-def _print_claims(claims: object) -> None:
+def _print_claims(claims: Sequence[Judged]) -> None:
     from rich.table import Table
-
-    from roundelay.experiments.reproduce.document import Judged
 
     table = Table(show_edge=False, pad_edge=False, show_lines=True)
     for column in ("claim", "verdict", "measured"):
         table.add_column(column, overflow="fold")
-    assert isinstance(claims, tuple)
     for claim in claims:
-        assert isinstance(claim, Judged)
         verdict = claim.verdict + (f": {claim.condition}" if claim.condition else "")
         table.add_row(f"{claim.name}\n({claim.where})", verdict, claim.measured)
     stdout_console().print(table)

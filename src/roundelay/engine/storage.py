@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import threading
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from roundelay.engine.run import Journey, Record, Run
 from roundelay.transcripts.descriptions import describe, restore
-from roundelay.transcripts.packing import packed, unpacked
+from roundelay.transcripts.packing import DAMAGED, packed, unpacked
 
 FORMAT = 2
 
@@ -59,14 +59,24 @@ def load_run(path: str | Path) -> Run:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             content = dict(arrays)
         about = json.loads(str(content.pop("about")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, FileNotFoundError):
-            raise ValueError(f"There is no file {path}: give the path of a saved run.") from None
-        raise ValueError(f"{path} is not a saved run, or it is damaged ({error}): save the run again.") from None
+    except FileNotFoundError:
+        raise ValueError(f"There is no file {path}: give the path of a saved run.") from None
+    except OSError as error:
+        raise ValueError(f"{path} can't be read ({error.strerror or error}): give the path of a saved run.") from None
+    except DAMAGED:
+        raise ValueError(f"{path} is not a saved run, or it is damaged: save the run again.") from None
     if about.get("format") != FORMAT:
         raise ValueError(
             f"{path} has the format {about.get('format')}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
         )
+    try:
+        return _restored(about, content)
+    except KeyError as error:
+        raise ValueError(f"{path} has no {error}: save the run again.") from None
+
+
+def _restored(about: dict[str, Any], content: dict[str, Any]) -> Run:
+    """The run of a description and the arrays beside it."""
     record = Record(
         **{name: content[f"record_{name}"] for name in RECORD},
         monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import roundelay as rl
 from roundelay.experiments.field_methods import ENTRIES, Entry, Kind
+from roundelay.experiments.workers import workers
 
 LEVEL = 1e-6
 # How many evaluations each method is tuned with, how many iterations a gossip method may make, how many units a token
@@ -162,16 +162,13 @@ def run_field(
     done = len(jobs) - len(missing)
     if report is not None:
         report("cells", done, len(jobs))
-    pool = ProcessPoolExecutor(processes, get_context("spawn"))
-    try:
-        futures = {pool.submit(measure, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
+    with workers(processes) as submit:
+        futures = {submit(measure, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
         for future in as_completed(futures):
             _write(futures[future].file(folder), future.result())
             done += 1
             if report is not None:
                 report("cells", done, len(jobs))
-    finally:
-        pool.shutdown(cancel_futures=True)
     return [_read(job.file(folder)) for job in jobs]
 
 

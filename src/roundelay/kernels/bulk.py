@@ -28,6 +28,7 @@ def compiled_words(seed: int, agent: int, hop: int, purpose: int, first: int, bl
 def block_of_bits(seed: np.uint64, agent: int, hop: int, purpose: int, block: Words) -> tuple[Words, Words]:
     """128 random bits, for a block or for many."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    # Purposes below 16 only: PAIR would be START of the next agent. Its words come from Philox4x64, in masks.pairs.
     stream = np.uint64(16 * agent + purpose)
     c0, c1, c2, c3 = philox32(
         seed & mask, seed >> half, block & mask, np.uint64(hop) & mask, np.uint64(hop) >> half, stream & mask

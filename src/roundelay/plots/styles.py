@@ -9,6 +9,8 @@ from typing import Any
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 LINES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (7, 1.5, 1.5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1.5, 1.5, 1.5, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# The place of the truth, beside estimates at the first places.
+BLACK_AND_SOLID = 25
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,11 @@ from roundelay.transcripts.transcript import Transcript
 
 COLUMNS = ("hop", "sender", "receiver", "relayed", "tokens")
 SEALED = ("place", "sender", "receiver", "words")
+# What reading a file raises that is none of ours, or damaged. What they say is about NumPy, zip and pickle, and
+# part of it is advice to load the file unsafely: it is not passed on.
+DAMAGED = (
+    ValueError, KeyError, EOFError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def packed(transcript: Transcript) -> dict[str, NDArray[Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import threading
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix
-from roundelay.transcripts.packing import packed, unpacked
+from roundelay.transcripts.packing import DAMAGED, packed, unpacked
 from roundelay.transcripts.transcript import Transcript
 
 FORMAT = 1
@@ -76,9 +75,13 @@ def _read_npz(path: Path) -> Transcript:
         with np.load(path, allow_pickle=False) as arrays:
             content = dict(arrays)
         found = int(content["transcript_format"])
-    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except OSError as error:
         raise ValueError(
-            f"{path} is not a saved transcript, or it is damaged ({error}): save the transcript again, or give a .csv file."
+            f"{path} can't be read ({error.strerror or error}): give the path of a saved transcript."
+        ) from None
+    except DAMAGED:
+        raise ValueError(
+            f"{path} is not a saved transcript, or it is damaged: save the transcript again, or give a .csv file."
         ) from None
     if found != FORMAT:
         raise ValueError(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, fields
-from multiprocessing import get_context
 from pathlib import Path
 
 from roundelay.experiments.report.names import CLAIMS, check_names, figures_of, tables_of
 from roundelay.experiments.reproduce.document import Document, Judged
+from roundelay.experiments.workers import workers
 from roundelay.plots.chart import ChartFigure, chart_numbers
 from roundelay.plots.chart_figure import draw_chart_figure
 from roundelay.plots.saving import save_figure
@@ -46,8 +45,9 @@ def _each_written(figures: Sequence[ChartFigure], folder: Path, processes: int) 
     if processes == 1:
         yield from (write_figure(figure, folder) for figure in figures)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        yield from pool.map(write_figure, figures, [folder] * len(figures))
+    with workers(processes) as submit:
+        for future in [submit(write_figure, figure, folder) for figure in figures]:
+            yield future.result()
 
 
 def write_figure(figure: ChartFigure, folder: str | Path) -> tuple[Path, ...]:

@@ -1,7 +1,8 @@
 """Remark 2, Theorems 2 and 3: how many equations the observer has, how many unknowns, and what the rank says.
 
-The paper counts scalars. Here the systems are written down for tokens of any dimension, their Jacobian is taken at a
-random point that satisfies them, and its rank is computed: an unknown is determined where it is fixed by the others.
+The paper counts scalars and takes every gradient for an unknown of its own. Here its systems are written down, their
+Jacobian is taken at a random point, and its rank is computed: an unknown is determined where no null vector touches it.
+What is left out of that count, several coordinates and gradients of one quadratic f_i, `rl.identifiable` has.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+import roundelay as rl
 from roundelay.experiments.reproduce.effort import Effort
 from roundelay.experiments.reproduce.measured import Measured
 from roundelay.experiments.reproduce.pieces import Piece
-from roundelay.kernels import Integers, Matrix
+from roundelay.kernels import Integers, Matrix, Vector
 
 NAME = "equation counts"
 # Enough to see the formulas; they do not depend on the size.
@@ -44,20 +46,20 @@ def measure_counts(effort: Effort) -> Measured:
     everyone = np.arange(LAST + 1) % AGENTS
     alone = np.zeros(laps + 1, np.int64)
     systems = (
-        ("Remark 2, as printed", 2 * k + 3, 2 * k + 2 * n + 2, count_system(everyone, AGENTS, 1, False, False)),
-        ("Remark 2", 2 * k + n + 2, 2 * k + 2 * n + 2, count_system(everyone, AGENTS, 1, False, False)),
-        ("Theorem 2", 2 * k + n + 2, 3 * k + 2 * n + 3, count_system(everyone, AGENTS, 1, True, False)),
-        ("Theorem 3", 2 * laps + 3, 3 * laps + 5, count_system(alone, 1, 1, True, False)),
+        ("Remark 2, as printed", 2 * k + 3, 2 * k + 2 * n + 2, count_system(everyone, AGENTS, False)),
+        ("Remark 2", 2 * k + n + 2, 2 * k + 2 * n + 2, count_system(everyone, AGENTS, False)),
+        ("Theorem 2", 2 * k + n + 2, 3 * k + 2 * n + 3, count_system(everyone, AGENTS, True)),
+        ("Theorem 3", 2 * laps + 3, 3 * laps + 5, count_system(alone, 1, True)),
+        # What the paper's count leaves out: a scalar γ for p coordinates, and that all gradients are those of one f_i.
+        *(
+            (f"quadratic f_i, p = {dim}, {visits} visits", 0, 0, count_quadratic(visits, dim))
+            for dim, visits in ((2, 20), (2, 6), (2, 5), (5, 20), (1, 20))
+        ),
     )
     rows = [
         (name, equations, unknowns, count.equations, count.unknowns, count.rank, count.determined, count.sought)
         for name, equations, unknowns, count in systems
     ]
-    # What the paper's count leaves out: a scalar γ for p coordinates, and that all gradients are those of one f_i.
-    for dim, visits in ((2, 20), (2, 6), (2, 5), (5, 20), (1, 20)):
-        count = count_system(np.zeros(visits, np.int64), 1, dim, True, True)
-        name = f"quadratic f_i, p = {dim}, {visits} visits"
-        rows.append((name, 0, 0, count.equations, count.unknowns, count.rank, count.determined, count.sought))
     columns = [
         "system", "paper's equations", "paper's unknowns", "equations", "unknowns", "rank", "determined", "sought",
     ]  # fmt: skip
@@ -68,66 +70,52 @@ def measure_counts(effort: Effort) -> Measured:
     return Measured(numbers, {"counts": table})
 
 
-def count_system(turns: Integers, agents: int, dim: int, steps_unknown: bool, quadratic: bool) -> Count:
-    """The system of an observer who saw these turns.
+def count_quadratic(visits: int, dim: int) -> Count:
+    """What an observer of so many visits of one agent of PI-ADMM1 has, given that f_i is quadratic.
 
-    Its unknowns are x and y of all agents at the start and after every turn, γ where it is unknown, and for quadratic
-    f_i a symmetric H and a g for each agent. What is sought are x and y after the agents' first turns, with H and g;
-    the start itself is left out, since nobody ever uses it again.
+    Sought are x and y after every visit, H and g; the start itself is left out, since nobody ever uses it again.
     """
-    generator = np.random.default_rng([agents, dim, len(turns)])
-    rows: list[Matrix] = []
-    visits, symmetric = len(turns), dim * (dim + 1) // 2
-    states = 2 * dim * (agents + visits)
-    width = states + (visits if steps_unknown else 0) + (agents * (symmetric + dim) if quadratic else 0)
+    answer = rl.identifiable(rl.PIADMM1(rho=RHO), visits=visits, dim=dim)
+    sought = [one for one in answer.quantities if one.quantity != "start"]
+    return Count(
+        answer.equations,
+        answer.unknowns,
+        answer.rank,
+        sum(one.numbers for one in sought),
+        sum(one.of for one in sought),
+    )
 
-    def x_of(place: int) -> slice:
-        return slice(2 * dim * place, 2 * dim * place + dim)
 
-    def y_of(place: int) -> slice:
-        return slice(2 * dim * place + dim, 2 * dim * (place + 1))
+def count_system(turns: Integers, agents: int, steps_unknown: bool) -> Count:
+    """The system of an observer who saw these turns, in one dimension.
 
-    identity = np.eye(dim)
-    for i in range(agents):
-        block = np.zeros((dim, width))
-        block[:, x_of(i)], block[:, y_of(i)] = identity, -identity / RHO
-        rows.append(block)
+    Its unknowns are x and y of all agents at the start and after every turn, and γ where it is unknown. What is sought
+    are x and y after the agents' first turns.
+    """
+    generator = np.random.default_rng([agents, len(turns)])
+    states = 2 * (agents + len(turns))
+    width = states + (len(turns) if steps_unknown else 0)
+
+    def row(*entries: tuple[int, float]) -> Vector:
+        made = np.zeros(width)
+        for place, value in entries:
+            made[place] = value
+        return made
+
+    # The unknowns of a place are x, at twice its number, and y behind it: x − y/ρ is 0 at the start.
+    rows = [row((2 * i, 1.0), (2 * i + 1, -1.0 / RHO)) for i in range(agents)]
     latest = list(range(agents))
-    factors = generator.standard_normal((agents, 2 * dim, dim))
-    hessians, slopes = factors.transpose(0, 2, 1) @ factors, generator.standard_normal((agents, dim))
-    points = generator.standard_normal((agents, dim))
-    multipliers = RHO * points
     for turn, i in enumerate(turns):
-        before, after = latest[i], agents + turn
+        before, after = 2 * latest[i], 2 * (agents + turn)
         gamma = generator.uniform(0.9, 1.1) if steps_unknown else 1.0
-        # Any x⁺ may come about, since z is free; then y⁺ is the gradient there, and z − x⁺ = (y⁺ − y)/(ργ).
-        point = generator.standard_normal(dim)
-        multiplier = hessians[i] @ point + slopes[i]
-        residual = (multiplier - multipliers[i]) / (RHO * gamma)
-        points[i], multipliers[i] = point, multiplier
         # (x⁺ − y⁺/ρ) − (x − y/ρ) = NΔ, and y⁺ = y + ργ(z − x⁺), of which z and Δ are known.
-        share, dual = np.zeros((dim, width)), np.zeros((dim, width))
-        share[:, x_of(after)], share[:, y_of(after)] = identity, -identity / RHO
-        share[:, x_of(before)], share[:, y_of(before)] = -identity, identity / RHO
-        dual[:, y_of(after)], dual[:, y_of(before)] = identity, -identity
-        dual[:, x_of(after)] = RHO * gamma * identity
+        rows.append(row((after, 1.0), (after + 1, -1.0 / RHO), (before, -1.0), (before + 1, 1.0 / RHO)))
+        dual = row((after + 1, 1.0), (before + 1, -1.0), (after, RHO * gamma))
         if steps_unknown:
-            dual[:, states + turn] = -RHO * residual
-        rows += [share, dual]
-        if quadratic:
-            # y⁺ = Hx⁺ + g: the derivative by x⁺ is H itself, by H it is x⁺.
-            model = np.zeros((dim, width))
-            model[:, y_of(after)], model[:, x_of(after)] = identity, -hessians[i]
-            own = states + visits + int(i) * (symmetric + dim)
-            for place, (row, column) in enumerate(zip(*np.triu_indices(dim), strict=True)):
-                model[row, own + place] -= point[column]
-                if row != column:
-                    model[column, own + place] -= point[row]
-            model[:, own + symmetric : own + symmetric + dim] = -identity
-            rows.append(model)
-        latest[i] = after
-    jacobian = np.concatenate(rows)
-    wanted = np.r_[np.arange(2 * dim * agents, states), np.arange(states + (visits if steps_unknown else 0), width)]
+            dual[states + turn] = -RHO * generator.standard_normal()  # z − x⁺ may be anything, since z is free
+        rows.append(dual)
+        latest[i] = agents + turn
+    jacobian, wanted = np.array(rows), np.arange(2 * agents, states)
     return Count(len(jacobian), width, *_rank_and_determined(jacobian, wanted), len(wanted))
 
 

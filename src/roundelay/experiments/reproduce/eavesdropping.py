@@ -17,6 +17,7 @@ from roundelay.experiments.reproduce.pieces import Piece
 from roundelay.experiments.reproduce.states import States
 from roundelay.kernels import Vector
 from roundelay.plots.chart import Chart, ChartFigure, Series
+from roundelay.plots.styles import BLACK_AND_SOLID
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import least_squares, recursion
 from roundelay.transcripts import Eavesdropper, Visits
@@ -25,8 +26,6 @@ AGENTS, DENSITY, LAST = 100, 0.3, 2000
 # What the solver of the paper does unless told otherwise.
 DEFAULT_ITERATIONS = 20
 FIGURE_OF = {"least squares": "fig4", "logistic": "fig6"}
-# The place of the palette that has both.
-BLACK_AND_SOLID = 25
 TRUTH, RECURSION = "true value", "estimate, recursion (12)"
 STOPPED, SOLVED = "estimate, lsqr at 20 iterations", "estimate, lsqr converged"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import roundelay
 from roundelay.experiments.reproduce.effort import Effort
 from roundelay.experiments.reproduce.measured import Measured, read_measured, write_measured
+from roundelay.experiments.workers import workers
 
 # (what, done, total)
 Told = Callable[[str, int, int], None]
@@ -56,18 +56,15 @@ def run_pieces(
 def _compute(
     missing: Sequence[Piece], effort: Effort, kept: Path, processes: int, done: int, total: int, report: Told | None
 ) -> None:
-    pool = ProcessPoolExecutor(processes, get_context("spawn"))
-    try:
+    with workers(processes) as submit:
         futures: dict[Future[Measured], Piece] = {
-            pool.submit(piece.work, effort, *piece.arguments): piece for piece in missing
+            submit(piece.work, effort, *piece.arguments): piece for piece in missing
         }
         for future in as_completed(futures):
             write_measured(future.result(), futures[future].file(kept))
             done += 1
             if report is not None:
                 report("pieces", done, total)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def fingerprint() -> str:

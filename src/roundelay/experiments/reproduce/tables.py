@@ -109,8 +109,9 @@ def counts_table(found: Found) -> Table:
     table[paper] = table[paper].astype(object).where(table[paper] > 0, "—")
     return _as_table(
         "counts", "Equations, unknowns and rank of the observer's system",
-        f"At N = {AGENTS} and K = {LAST}, counted in scalars as the paper does, then for one agent with quadratic f_i,"
-        " p coordinates and its R visits. “Determined” are the unknowns that no null vector of the Jacobian touches; sought"
+        f"At N = {AGENTS} and K = {LAST}, counted in scalars as the paper does; then, by rl.identifiable, for one agent with"
+        " quadratic f_i, p coordinates and its R visits, where the equations are the increments of the token and x and y"
+        " follow from the other unknowns. “Determined” are the numbers that no null vector of the Jacobian touches; sought"
         " are x and y after every visit, H and g (the start itself stays free).",
         table,
     )  # fmt: skip
