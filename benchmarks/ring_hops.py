@@ -118,7 +118,7 @@ class BareRing:
 
 def timed_updates(spent: list[float]) -> None:
     """Let every update note how long it took."""
-    update = RingMember._visit
+    update = RingMember.visit
 
     def visit(self: RingMember, baton: Any) -> Any:
         began = time.perf_counter()
@@ -127,7 +127,7 @@ def timed_updates(spent: list[float]) -> None:
         finally:
             spent.append(time.perf_counter() - began)
 
-    RingMember._visit = visit  # type: ignore[method-assign]
+    RingMember.visit = visit  # type: ignore[method-assign]
 
 
 def worker(

@@ -12,7 +12,10 @@ from typing import Any
 # gRPC would report every refused handshake on stderr; the agent says it in its own log. Set before it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-import grpc
+try:
+    import grpc
+except ImportError:
+    raise ImportError("A ring needs the package grpcio: install it by pip install 'roundelay[ring]'.") from None
 
 from roundelay.agents.certificates import expiry, server_name
 from roundelay.agents.identity import Identity

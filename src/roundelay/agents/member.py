@@ -260,7 +260,7 @@ class Member:
             raise BatonError(f"The token says that hop {hop} is this member's, which it is not.")
         content = baton.content
         if dict(walk.functions)["works"](walk.numbers, place):
-            baton, content = self._visit(baton)
+            baton, content = self.visit(baton)
         if hop + 1 - self.first_hop >= self.plan.stopping.hops:
             return self._end(Reason.HOPS, hop + 1, baton.numbers)
         if self.wants_to_stop:
@@ -276,7 +276,7 @@ class Member:
         following = walk["advance"](self._walk.numbers, self.seed, hop, place, _NO_VISITS)
         return Move(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
 
-    def _visit(self, baton: Baton) -> tuple[Baton, int]:
+    def visit(self, baton: Baton) -> tuple[Baton, int]:
         """The update itself: the very function that the simulator runs."""
         self._begin()
         held, me, agents, functions = self.held, self.me, self.plan.agents, self.functions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from roundelay.agents.baton import Phase
+from roundelay.agents.baton import Baton, Phase
 from roundelay.agents.beginning import grid_of
 from roundelay.agents.journal import Visit
 from roundelay.agents.member import Member
@@ -75,7 +75,7 @@ def _received(row: Visit, plan: RingPlan) -> Vector:
 def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
 
-    `own_y` is its y after the last of them.
+    `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
     """
     plan = member.plan
     why = _cannot(plan)
@@ -85,15 +85,25 @@ def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     if len(visits) < 3:
         return PrivacyStatus(len(visits), (), "There have been too few visits to tell.")
     public = Public(plan.algorithm, plan.agents, plan.dim)
+    truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < MOST_VISITS else None)
     leaks: list[Leak] = []
     for name, attack in ATTACKS:
         try:
             found = attack(visits, public)
         except (ValueError, np.linalg.LinAlgError):
             continue  # not made for this method, or for so few visits
-        leaks += _against_truth(name, found, member.problem, own_y)
+        leaks += _against_truth(name, found, member.problem, truth)
     best = _best(leaks)
     return PrivacyStatus(len(visits), best, _sentence(best))
+
+
+def _own_y(member: Member, visits: Visits) -> Vector:
+    """What this agent's y was after these visits: the update itself, made again from its own start."""
+    again = Member(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
+    again.held.told = member.held.told
+    for hop, received in zip(visits.hop.tolist(), visits.received, strict=True):
+        again.visit(Baton(Phase.ITERATE, hop, 0, 0, 0, 0, received))
+    return again.held.y[member.me]
 
 
 def worst_error(status: PrivacyStatus) -> float:
@@ -111,11 +121,11 @@ def _cannot(plan: RingPlan) -> str:
     return ""
 
 
-def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector) -> list[Leak]:
+def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector | None) -> list[Leak]:
     """Relative errors; a guess of 0, which needs no message, has the error 1."""
-    quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = [
-        ("the gradient of this site's function (y)", found.y[-1] if len(found.y) else None, y)
-    ]
+    quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
+    if y is not None:
+        quantities.append(("the gradient of this site's function (y)", found.y[-1], y))
     if isinstance(problem, LeastSquares):
         origin = np.zeros(problem.dim)
         quantities += [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets as system_secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from roundelay.agents.agent import Agent, Log, log_nothing
 from roundelay.agents.baton import Reason
-from roundelay.agents.disk import write_new
+from roundelay.agents.disk import write_new, write_whole
 from roundelay.agents.fitting import Model, ModelNotes, Residuals, model_of, read_model, write_model
 from roundelay.agents.folder import ACCEPTED, accepted_plans
 from roundelay.agents.grpc_transport import GrpcTransport
@@ -28,13 +29,13 @@ from roundelay.agents.points import Reached, nothing_happens
 from roundelay.agents.ringfile import SignedPlan
 from roundelay.agents.rows import OwnRows
 from roundelay.agents.station import Station
-from roundelay.agents.status import Watch
+from roundelay.agents.status import Leak, PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
-PAUSED, STOPPING = "paused", "stop"
+PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
 
@@ -131,7 +132,10 @@ class Site:
                 task.result()
             if member.finished:
                 watch.outcome = self.words(plan, member)
-                await agent.linger()
+                lingering = asyncio.create_task(agent.linger())
+                if self.options.meter:
+                    await self._measure(agent)
+                await lingering
             return member.finished
         finally:
             for task in (looking, running):
@@ -158,11 +162,14 @@ class Site:
 
     async def _measure(self, agent: Agent) -> None:
         member, limit = agent.station.member, self.options.privacy
+        if member.held.visits > MOST_VISITS and self.watch is not None and self.watch.privacy is not None:
+            return  # what it has seen by then is what it will say
         rows = agent.station.journal.visits(agent.plan.epoch, MOST_VISITS + 20)
         own_y = member.held.y[member.me].copy()
         privacy = await asyncio.to_thread(measure, member, rows, own_y)
         assert self.watch is not None
         self.watch.privacy = privacy
+        write_whole(self.home / PRIVACY, json.dumps(asdict(privacy), allow_nan=False, default=str).encode())
         if limit.action != "tell" and worst_error(privacy) < limit.error:
             if limit.action == "noise":
                 member.add_noise()
@@ -248,6 +255,15 @@ class Site:
         if held.reason == Reason.HOPS:
             return f"The {hops:,} hops that the ring file allows were made."
         return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
+
+
+def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
+    """What a site's privacy meter showed last; None where it has not measured yet."""
+    path = folder / "runs" / run_id / PRIVACY
+    if not path.exists():
+        return None
+    content = json.loads(path.read_text())
+    return PrivacyStatus(content["visits"], tuple(Leak(**leak) for leak in content["leaks"]), content["sentence"])
 
 
 def _proven(plan: RingPlan, reason: Reason | None) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import roundelay
+from roundelay.cli.agent import agent
 from roundelay.cli.audit import audit
 from roundelay.cli.bench import bench
 from roundelay.cli.compare import compare
@@ -64,6 +65,7 @@ app.command(short_help="Find good parameters for an algorithm.")(tune)
 app.command(short_help="Make every figure of the paper and judge its claims.")(reproduce)
 app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
+app.command(short_help="Take part in a ring of real sites.")(agent)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 

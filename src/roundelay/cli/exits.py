@@ -42,6 +42,11 @@ class CommandsThatExplain(TyperGroup):
             where = f" {error.filename}" if error.filename else ""
             typer.echo(f"The file{where} can't be used: {error.strerror or error}. Choose another path.", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except ImportError as error:
+            if "pip install" not in str(error):  # not one of ours
+                raise
+            typer.echo(str(error), err=True)
+            raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("It was interrupted before there was anything to show.", err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -9,8 +9,11 @@ from typer.core import TyperGroup
 
 from roundelay.cli.ring_accepting import accept, show
 from roundelay.cli.ring_changes import drop, join, renew
+from roundelay.cli.ring_demo import demo
 from roundelay.cli.ring_planning import plan
 from roundelay.cli.ring_site import identity, init
+from roundelay.cli.ring_up import up
+from roundelay.cli.ring_wishes import pause, resume, stop
 
 
 class CommandsOfARing(TyperGroup):
@@ -50,3 +53,8 @@ ring.command(short_help="Accept a ring file at a site.")(accept)
 ring.command(short_help="Plan the next epoch without some sites.")(drop)
 ring.command(short_help="Plan the next epoch with new sites.")(join)
 ring.command(short_help="Plan the next epoch with a new key of a member.")(renew)
+ring.command(short_help="Let the agent keep the token when it comes.")(pause)
+ring.command(short_help="Let the agent go on after a pause.")(resume)
+ring.command(short_help="Ask the whole ring to stop where it is.")(stop)
+ring.command(short_help="Try a whole ring of real processes on this machine.")(up)
+ring.command(short_help="Five sites fit one model to real data; one is killed on the way.")(demo)

@@ -1,0 +1,269 @@
+"""`roundelay agent`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roundelay.cli.exits import INTERRUPTED
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json, stderr_console
+from roundelay.cli.ring_files import read_plan
+from roundelay.cli.ring_options import Folder
+
+if TYPE_CHECKING:
+    from roundelay.agents.local import Local
+    from roundelay.agents.plan import RingPlan
+    from roundelay.agents.site import Ending, Site
+    from roundelay.agents.status import Watch
+
+# The agent stopped in a state from which it can go on.
+STOPPED = 4
+
+
+class PastTheLimit(StrEnum):
+    """What an agent does where its neighbours could know more of it than allowed."""
+
+    tell = "tell"
+    stop = "stop"
+    noise = "noise"
+
+
+def agent(
+    ring: Annotated[Path, typer.Option("--ring", help="The ring file, which must have been accepted in the folder.")],
+    folder: Folder,
+    data: Annotated[Path | None, typer.Option(help="This site's rows: a CSV or Parquet file.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column to be explained; must be the ring file's.")] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="An objective of your own instead of data: package.module:function or file.py:function."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the model here; by default model.json in the run's folder.")
+    ] = None,
+    warm: Annotated[Path | None, typer.Option(help="The model to start from, where the ring file says warm.")] = None,
+    listen: Annotated[str, typer.Option(help="Listen here instead of at the address that the ring file has.")] = "",
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve a page on localhost on which to watch.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 for any that is free.")] = 0,
+    stay: Annotated[bool, typer.Option("--stay", help="Keep the page up after the end, until Ctrl-C.")] = False,
+    privacy_limit: Annotated[
+        float, typer.Option(min=0.0, help="The relative error to which the neighbours may know anything of this site.")
+    ] = 0.0,
+    past_limit: Annotated[
+        PastTheLimit, typer.Option(help="What to do where they could know it better.")
+    ] = PastTheLimit.stop,
+    experiment_seed: Annotated[
+        int | None, typer.Option(help="EXPERIMENTS ONLY: replace all secrets by draws that anybody can repeat.")
+    ] = None,
+    experiment_no_tls: Annotated[
+        bool, typer.Option("--experiment-no-tls", help="EXPERIMENTS ONLY: send everything in the open.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take part in a ring: fit one model with the other sites, without showing them the data.
+
+    The agent waits for its neighbours, however long that takes, and goes on where it was when it is started again.
+    Nothing is lost when it is killed. It ends when the ring is done, and writes the model.
+
+    \b
+    Example:
+      roundelay agent --ring ring.toml --folder oslo --data patients.csv --target outcome
+
+    \b
+    Exit codes besides those of roundelay --help:
+      4    it stopped, and can go on from there; the sentence says what to do first
+    """
+    from roundelay.agents.site import PrivacyLimit, Site, SiteOptions
+
+    signed = read_plan(ring)
+    _check_accepted(folder, signed.digest, ring)
+    plan = signed.plan
+    home = folder / "runs" / plan.run
+    limit = PrivacyLimit(privacy_limit, past_limit.value if privacy_limit else "tell")
+    options = SiteOptions(
+        model=out or home / "model.json", warm=_warm(plan, warm), listen=listen, seed=experiment_seed,
+        encrypted=not experiment_no_tls, privacy=limit,
+    )  # fmt: skip
+    local = _local(plan, data, target, objective)
+    console = stderr_console()
+    for flag, given in (("--experiment-seed", experiment_seed is not None), ("--experiment-no-tls", experiment_no_tls)):
+        if given:
+            console.print(f"{flag} is on: this run hides nothing. Never use it with data that matter.")
+    site = Site(folder, plan.run, local, options)
+    ending = _run(site, page, port, home, stay)
+    if as_json:
+        print_json(_content(ending, options.model))
+    else:
+        _print(ending, options.model)
+
+
+def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
+    """Run, and turn what may stop an agent into a sentence."""
+    from roundelay.agents.agent import RefusedError
+    from roundelay.agents.baton import BatonError
+    from roundelay.agents.grpc_transport import ListenError
+    from roundelay.agents.journal import JournalError
+    from roundelay.agents.logs import JsonLog
+    from roundelay.agents.member import SolverError
+    from roundelay.agents.site import PrivacyLimitError
+
+    site.log = log = JsonLog(home / "agent.log", site.identity.name)
+    try:
+        return asyncio.run(_watched(site, page, port, home, stay))
+    except (JournalError, SolverError, RefusedError, PrivacyLimitError, ListenError, BatonError) as error:
+        log("stopped", why=str(error))
+        typer.echo(str(error), err=True)
+        raise typer.Exit(STOPPED) from None
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        log("interrupted")
+        typer.echo("The agent was stopped. Its state is kept: the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        log.close()
+
+
+async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
+    """Run with a page and a line of progress."""
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+    loop.add_signal_handler(signal.SIGTERM, this.cancel)
+    watches: list[Watch] = []
+    site.on_epoch = watches.append
+    progress = asyncio.create_task(_progress(watches))
+    server: Any = None
+    running = asyncio.create_task(site.run())
+    try:
+        while page and not watches and not running.done():
+            await asyncio.sleep(0.01)
+        if page and watches:
+            from roundelay.agents.disk import write_whole
+            from roundelay.agents.page import PageServer
+
+            server = PageServer(lambda: watches[-1].status(), port)
+            address = await server.start()
+            write_whole(home / "page", address.encode())
+            stderr_console().print(f"Watch it here: {address}", soft_wrap=True)
+        ending = await running
+        if stay and server is not None:
+            progress.cancel()
+            stderr_console().print("The ring is done. The page stays until Ctrl-C.")
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        return ending
+    finally:
+        progress.cancel()
+        running.cancel()
+        await asyncio.gather(progress, running, return_exceptions=True)
+        if server is not None:
+            await server.stop()
+            with contextlib.suppress(OSError):
+                (home / "page").unlink()
+
+
+async def _progress(watches: list[Watch]) -> None:
+    """One line that is kept up where somebody watches; elsewhere a line now and then."""
+    console = stderr_console()
+    wait, last = 5.0, ""
+    with console.status("Waiting for the ring …") if console.is_terminal else contextlib.nullcontext() as line:
+        while True:
+            await asyncio.sleep(0.2 if line is not None else wait)
+            words = _words(watches[-1]) if watches else "Waiting for the ring …"
+            if line is not None:
+                line.update(words)
+            elif words != last:
+                console.print(words)
+                last, wait = words, min(2.0 * wait, 60.0)
+
+
+def _words(watch: Watch) -> str:
+    """How far it is, in a line."""
+    status = watch.status()
+    down = [link.name for link in status.links if not link.up]
+    trouble = next((link.trouble for link in status.links if link.trouble), "")
+    parts = [f"{status.site}: {status.doing}, hop {status.hop % 2**40:,}"]
+    if status.residuals:
+        parts.append(f"residual {status.residuals[-1].unrest:.1e}")
+    if status.epoch:
+        parts.append(f"epoch {status.epoch}")
+    if down:
+        parts.append(f"no link to {', '.join(down)}")
+    return ", ".join(parts) + (f". {trouble}" if trouble else "")
+
+
+# ---------------------------------------------------------------- what is given
+
+
+def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
+    from roundelay.agents.folder import is_accepted
+
+    if not is_accepted(folder, digest):
+        raise ValueError(
+            f"The ring file {ring} has not been accepted in {folder}: read it by roundelay ring show, compare the fingerprints "
+            f"with the other sites, then accept it by roundelay ring accept {ring} --folder {folder}."
+        )
+
+
+def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str | None) -> Local:
+    """The site's own function, or the rows that it is made of."""
+    from roundelay.agents.data import read_table
+    from roundelay.agents.local import Known
+    from roundelay.agents.objectives import load_objective
+    from roundelay.agents.rows import OwnRows
+
+    task = plan.task
+    if task.kind == "custom":
+        if objective is None or data is not None:
+            raise ValueError(
+                "This ring fits an objective of the sites' own: name yours by --objective, without --data."
+            )
+        return Known(load_objective(objective, task.dim))
+    if data is None or objective is not None:
+        raise ValueError("This ring fits data: name this site's file by --data, without --objective.")
+    if target is not None and task.target is not None and target != task.target.name:
+        raise ValueError(
+            f"The target is {target!r}, but the ring file explains {task.target.name!r}: leave --target out."
+        )
+    table = read_table(data, task)
+    if table.dropped:
+        stderr_console().print(f"{table.dropped:,} rows with empty cells are left out, as the ring file says.")
+    return OwnRows(task, table)
+
+
+def _warm(plan: RingPlan, warm: Path | None) -> Path | None:
+    if plan.warm != (warm is not None):
+        raise ValueError(
+            "This ring starts from an earlier model: name it by --warm."
+            if plan.warm
+            else "This ring does not start from an earlier model: leave --warm out, or plan the ring with --warm."
+        )
+    return warm
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
+    model, notes = ending.model, ending.notes
+    return {
+        "reason": notes.reason,
+        "hops": notes.hops,
+        "coefficients": dict(model.coefficients),
+        "intercept": model.intercept,
+        "model": str(path),
+    }
+
+
+def _print(ending: Ending, path: Path | None) -> None:
+    model = ending.model
+    typer.echo(ending.notes.reason)
+    for name, value in model.coefficients:
+        typer.echo(f"  {name:<24} {value: .6g}")
+    if model.kind != "custom":
+        typer.echo(f"  {'intercept':<24} {model.intercept: .6g}")
+    typer.echo(f"The model is in {path}.")
