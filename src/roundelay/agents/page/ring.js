@@ -3,39 +3,53 @@
 import { drawn, refill, say } from "./parts.js";
 import { ring as ringInWords, stateOf, STATES } from "./words.js";
 
-const WIDTH = 440, HEIGHT = 320, RADIUS = 122, FAR = 24;
+const ROOM = 38; // above and below the circle, for names
+const FAR = 18; // from the circle to a name
+const LETTER = 7.2; // how wide a letter is, about
 const CROWDED = 16; // with more places than this only the neighbours are named
-const LONGEST = 16; // letters of a name
 const GLIDE = 120; // milliseconds in which the token covers most of its way
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
+const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 const round = (value) => Math.round(100 * value) / 100;
-const point = (place, places, radius = RADIUS) => {
-  const angle = (2 * Math.PI * place) / places - Math.PI / 2;
-  return [round(WIDTH / 2 + radius * Math.cos(angle)), round(HEIGHT / 2 + radius * Math.sin(angle))];
-};
-const shorten = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name);
 
-const arc = (from, places, state) => {
-  const [[x, y], [endX, endY]] = [point(from, places), point(from + 1, places)];
-  const path = `M${x} ${y}A${RADIUS} ${RADIUS} 0 0 1 ${endX} ${endY}`;
-  return drawn("path", { d: path, class: `arc ${state}` });
-};
-const chord = (from, to, places, state) => {
-  const [[x, y], [endX, endY]] = [point(from, places), point(to, places)];
-  return drawn("path", { d: `M${x} ${y}L${endX} ${endY}`, class: `arc ${state}` });
-};
+// The circle, as large as there is room for it and for the names beside it.
+class Circle {
+  constructor(width, places) {
+    this.width = clamp(width, 240, 480);
+    this.radius = clamp(0.3 * this.width - 15, 60, 125);
+    this.height = 2 * (this.radius + ROOM);
+    this.places = places;
+  }
 
-const label = (name, place, places, me) => {
-  const [x, y] = point(place, places, RADIUS + FAR);
-  const aside = (x - WIDTH / 2) / (RADIUS + FAR);
-  const anchor = Math.abs(aside) < 0.2 ? "middle" : aside > 0 ? "start" : "end";
-  return drawn("text", { x: round(x - 6 * Math.sign(aside) * (anchor !== "middle")), y: y + 4.5, "text-anchor": anchor, class: me ? "me-name" : "" }, shorten(name));
-};
+  point(place, radius = this.radius) {
+    const angle = (2 * Math.PI * place) / this.places - Math.PI / 2;
+    return [round(this.width / 2 + radius * Math.cos(angle)), round(this.height / 2 + radius * Math.sin(angle))];
+  }
 
-const build = (status) => {
+  arc(from, state) {
+    const [start, end] = [this.point(from), this.point(from + 1)];
+    return drawn("path", { d: `M${start.join(" ")}A${this.radius} ${this.radius} 0 0 1 ${end.join(" ")}`, class: `arc ${state}` });
+  }
+
+  chord(from, to, state) {
+    return drawn("path", { d: `M${this.point(from).join(" ")}L${this.point(to).join(" ")}`, class: `arc ${state}` });
+  }
+
+  name(member, place) {
+    const [x, y] = this.point(place, this.radius + FAR);
+    const aside = (x - this.width / 2) / this.radius;
+    const anchor = Math.abs(aside) < 0.2 ? "middle" : aside > 0 ? "start" : "end";
+    const free = anchor === "middle" ? this.width : anchor === "start" ? this.width - x : x;
+    const letters = Math.max(Math.floor(free / LETTER), 4);
+    const short = member.name.length > letters ? `${member.name.slice(0, letters - 1)}…` : member.name;
+    return drawn("text", { x, y: round(y + 4.5), "text-anchor": anchor, class: member.me ? "me-name" : "" }, short);
+  }
+}
+
+const build = (status, circle) => {
   const { members, order } = status;
-  const places = order.length;
+  const { places } = circle;
   const states = new Map(status.links.map((link) => [link.name, stateOf(link)]));
   const memberAt = (place) => members[order[place % places]];
   const parts = [], adjacent = new Set();
@@ -43,70 +57,87 @@ const build = (status) => {
     const [one, other] = [memberAt(place), memberAt(place + 1)];
     const neighbour = one.me ? other : other.me ? one : null;
     if (neighbour) adjacent.add(neighbour.name);
-    parts.push(arc(place, places, neighbour ? (states.get(neighbour.name) ?? "") : ""));
+    parts.push(circle.arc(place, neighbour ? (states.get(neighbour.name) ?? "") : ""));
   }
-  const own = order.findIndex((number) => members[number].me);
+  const placeOf = (name) => order.findIndex((number) => members[number].name === name);
   for (const [name, state] of states)
-    if (!adjacent.has(name)) parts.unshift(chord(own, order.findIndex((number) => members[number].name === name), places, state));
+    if (!adjacent.has(name)) parts.unshift(circle.chord(placeOf(status.site), placeOf(name), state));
   const size = places > 60 ? 4 : places > 30 ? 6 : 9;
   order.forEach((number, place) => {
     const member = members[number];
-    const [cx, cy] = point(place, places);
+    const [cx, cy] = circle.point(place);
     const again = order.indexOf(number) < place;
     const state = states.has(member.name) ? `, link ${STATES[states.get(member.name)]}` : "";
-    const circle = drawn("circle", { cx, cy, r: size, class: `place${member.me ? " me" : ""}${again ? " again" : ""}` });
-    circle.append(drawn("title", {}, `${member.name}${member.me ? ", this site" : ""}${state}${again ? ", met again" : ""}`));
-    parts.push(circle);
-    if (places <= CROWDED || member.me || states.has(member.name)) parts.push(label(member.name, place, places, member.me));
+    const words = `${member.name}${member.me ? ", this site" : ""}${state}${again ? ", met again" : ""}`;
+    const look = `place${member.me ? " me" : ""}${again ? " again" : ""}`;
+    parts.push(drawn("circle", { cx, cy, r: size, class: look }, drawn("title", {}, words)));
+    if (places <= CROWDED || member.me || states.has(member.name)) parts.push(circle.name(member, place));
   });
   return parts;
 };
 
 export class Ring {
   constructor(node) {
+    this.node = node;
     this.still = drawn("g");
     this.token = drawn("circle", { id: "token", class: "token", r: 8 });
     this.title = drawn("title", { id: "ring-words" });
-    node.append(drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-labelledby": "ring-words" }, this.title, this.still, this.token));
+    this.drawing = drawn("svg", { role: "img", "aria-labelledby": "ring-words" }, this.title, this.still, this.token);
+    node.append(this.drawing);
     this.at = null; // where the token is drawn, in places
     this.moving = false;
+    new ResizeObserver(() => this.draw()).observe(node);
   }
 
   show(status) {
+    this.status = status;
     say(this.title, ringInWords(status));
-    refill(this.still, [status.members, status.order, status.links.map(stateOf)], () => build(status));
+    this.draw();
     const known = status.token_here || (status.on_cycle && status.lap_seconds > 0);
     this.token.toggleAttribute("hidden", !known || status.doing === "finished");
     this.token.classList.toggle("estimated", !status.token_here);
     this.token.dataset.place = status.token_place;
-    this.places = status.order.length;
-    this.goal = status.token_place;
-    if (this.at === null || calm.matches) this.put(this.goal);
-    else if (!this.moving && this.at !== this.goal) {
+    if (this.at === null || calm.matches) this.put(status.token_place);
+    else if (!this.moving && this.at !== status.token_place) {
       this.moving = true;
       this.before = performance.now();
       requestAnimationFrame((now) => this.glide(now));
     }
   }
 
+  draw() {
+    const { status } = this;
+    if (!status || !this.node.clientWidth) return;
+    this.circle = new Circle(this.node.clientWidth, status.order.length);
+    const { width, height } = this.circle;
+    refill(this.still, [status.members, status.order, status.links.map(stateOf), width], () => {
+      this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      this.drawing.setAttribute("width", width);
+      return build(status, this.circle);
+    });
+    if (this.at !== null) this.put(this.at);
+  }
+
   put(place) {
     this.at = place;
-    const [x, y] = point(place, this.places);
+    const [x, y] = this.circle.point(place);
     this.token.setAttribute("cx", x);
     this.token.setAttribute("cy", y);
   }
 
   // Always onward, as the token goes.
   glide(now) {
-    const away = (((this.goal - this.at) % this.places) + this.places) % this.places;
-    if (away < 0.01 || away > this.places - 0.01) {
-      this.put(this.goal);
+    const { places } = this.circle;
+    const goal = this.status.token_place;
+    const away = (((goal - this.at) % places) + places) % places;
+    if (away < 0.01 || away > places - 0.01) {
+      this.put(goal);
       this.moving = false;
       return;
     }
     const part = 1 - Math.exp(-Math.max(now - this.before, 0) / GLIDE);
     this.before = now;
-    this.put((this.at + part * away) % this.places);
+    this.put((this.at + part * away) % places);
     requestAnimationFrame((next) => this.glide(next));
   }
 }
