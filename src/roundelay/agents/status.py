@@ -72,7 +72,7 @@ class PrivacyStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """One look at an agent."""
+    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated."""
 
     site: str
     run: str
@@ -92,6 +92,8 @@ class Status:
     journal: JournalStatus
     privacy: PrivacyStatus | None
     outcome: str
+    first_hop: int = 0
+    on_cycle: bool = True
 
 
 @dataclass(eq=False)
@@ -153,6 +155,8 @@ class Watch:
             ),
             privacy=self.privacy,
             outcome=self.outcome,
+            first_hop=agent.station.member.first_hop,
+            on_cycle=plan.on_cycle,
         )
 
     def _doing(self) -> Doing:

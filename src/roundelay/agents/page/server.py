@@ -1,0 +1,123 @@
+"""Serves the page, to this machine only."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+from collections.abc import Callable
+from importlib import resources
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from roundelay.agents.page.access import HOSTS, Access
+from roundelay.agents.page.encoding import status_json
+from roundelay.agents.page.headers import add_headers
+from roundelay.agents.page.live import follow
+from roundelay.agents.page.metrics import CONTENT_TYPE, metrics_text
+from roundelay.agents.status import Status
+
+HOME = "page.html"
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+# Seconds that a request may take to end when the server stops.
+FAREWELL = 1.0
+
+
+class PageError(RuntimeError):
+    """The page can't be served; the sentence says why and what to do."""
+
+
+class PageServer:
+    """The page of one agent, on localhost.
+
+    `status` is called in the event loop in which the server was started. `port` 0 takes any that is free; without a
+    `token` a new one is drawn. Whoever has the address that `start` returns can see the page, and nobody else.
+    """
+
+    def __init__(self, status: Callable[[], Status], port: int = 0, token: str | None = None) -> None:
+        if token is not None and not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+            raise ValueError(
+                "The access token must be letters, digits, or one of - . _ ~, which can stand in an address as they are: "
+                "give such a one, or leave it out so that one is drawn."
+            )
+        self._status, self._port = status, port
+        self._token = secrets.token_urlsafe() if token is None else token
+        self._runner: web.AppRunner | None = None
+        self._stopping = False
+
+    async def start(self) -> str:
+        """Serve; returns the address of the page with the access token."""
+        listening = _listen(self._port)
+        access = Access(listening.getsockname()[1], self._token)
+        # No access log: it would have the token in it.
+        self._runner = web.AppRunner(
+            self._application(access), access_log=None, handler_cancellation=True, shutdown_timeout=FAREWELL
+        )
+        self._stopping = False
+        await self._runner.setup()
+        await web.SockSite(self._runner, listening).start()
+        return access.address
+
+    async def stop(self) -> None:
+        """Let everybody go; a server that does not run has nothing to stop."""
+        self._stopping = True
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    def _application(self, access: Access) -> web.Application:
+        @web.middleware
+        async def ask_for_token(request: web.Request, handler: Handler) -> web.StreamResponse:
+            refusal = access.refusal(request)
+            return web.Response(status=403, text=refusal) if refusal else await handler(request)
+
+        async def home(request: web.Request) -> web.StreamResponse:
+            response = web.Response(body=page, content_type=KINDS[".html"], charset="utf-8")
+            access.remember(response)
+            return response
+
+        async def live(request: web.Request) -> web.StreamResponse:
+            return await follow(request, self._status, lambda: self._stopping)
+
+        async def status(request: web.Request) -> web.StreamResponse:
+            return web.Response(text=status_json(self._status()), content_type="application/json")
+
+        async def metrics(request: web.Request) -> web.StreamResponse:
+            return web.Response(body=metrics_text(self._status()), headers={"Content-Type": CONTENT_TYPE})
+
+        files = _files()
+        page = files.pop(HOME)
+        application = web.Application(middlewares=[ask_for_token])
+        application.on_response_prepare.append(add_headers)
+        for path, handler in (("/", home), ("/live", live), ("/status.json", status), ("/metrics", metrics)):
+            application.router.add_get(path, handler, allow_head=False)
+        for name, content in files.items():
+            application.router.add_get(f"/{name}", _file_handler(name, content), allow_head=False)
+        return application
+
+
+def _files() -> dict[str, bytes]:
+    """The files of the page by name, as they lie in this package."""
+    folder = resources.files(__package__)
+    return {file.name: file.read_bytes() for file in folder.iterdir() if _ending(file.name) in KINDS}
+
+
+def _file_handler(name: str, content: bytes) -> Handler:
+    async def file(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=content, content_type=KINDS[_ending(name)], charset="utf-8")
+
+    return file
+
+
+def _ending(name: str) -> str:
+    return f".{name.rpartition('.')[2]}"
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOSTS[0], port))
+    except (OSError, OverflowError) as error:
+        raise PageError(
+            f"The page can't be served on port {port}: {error}. Choose another port, or 0 for any that is free."
+        ) from None

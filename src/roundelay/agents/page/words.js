@@ -1,0 +1,147 @@
+// What a status means, in words.
+
+const BRISK = 2; // seconds: what changes more often than this is not told step by step
+
+const figures = new Intl.NumberFormat("en-GB", { useGrouping: true });
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+export const whole = (value) => figures.format(value);
+export const power = (exponent) =>
+  "10" + [...String(exponent)].map((digit) => (digit === "-" ? "⁻" : SUPERSCRIPTS[Number(digit)])).join("");
+
+// Two digits, and powers of ten as people write them.
+export const small = (value) => {
+  if (value === null) return "unknown";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 0.01 && size < 10000) return String(Number(value.toPrecision(2)));
+  const [mantissa, exponent] = value.toExponential(1).split("e");
+  const shortened = Number(mantissa);
+  return (shortened === 1 ? "" : `${shortened} · `) + power(Number(exponent));
+};
+
+export const seconds = (value) => {
+  if (!value) return "not yet";
+  if (value < 1) return `${small(1000 * value)} ms`;
+  if (value < 120) return `${small(value)} s`;
+  return value < 7200 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
+};
+
+export const bytes = (value) => {
+  if (value < 1000) return `${value} bytes`;
+  const steps = ["kB", "MB", "GB", "TB"];
+  const step = Math.min(Math.floor(Math.log10(value) / 3), steps.length);
+  return `${small(value / 1000 ** step)} ${steps[step - 1]}`;
+};
+
+const times = (count, one, many) => (count === 1 ? `1 ${one}` : `${whole(count)} ${many}`);
+const sentence = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
+export const hopOf = (status) => status.hop - status.first_hop;
+
+// Whether the token comes by too often for each visit to be told. `quiet`: for how many seconds it has not been here.
+const brisk = ({ lap_seconds: lap }, quiet) => lap > 0 && lap < BRISK && quiet < Math.max(BRISK, 4 * lap);
+
+export const doing = (status, quiet) => {
+  if (status.doing === "finished") return status.outcome ? `Finished: ${sentence(status.outcome)}` : "Finished: the run is over.";
+  if (status.doing === "paused") return "Paused: the token, once it is here, stays until the agent is told to go on.";
+  if (brisk(status, quiet)) return `Running: the token comes by every ${seconds(status.lap_seconds)}.`;
+  if (status.doing === "working") return "Working: the token is here.";
+  if (status.token_here && status.journal.sent >= 0) return "Handing on the token: the next site has not acknowledged it yet.";
+  if (status.visits === 0) return "Waiting for the token to come here for the first time.";
+  const late = quiet > Math.max(BRISK, 4 * status.lap_seconds);
+  return late ? `Waiting for the token, which has not been here for at least ${seconds(Math.floor(quiet))}.` : "Waiting for the token to come back.";
+};
+
+export const run = (status) => {
+  const members = status.members.length;
+  const epoch = status.epoch ? `, epoch ${status.epoch}` : "";
+  return `${status.algorithm} between ${members} sites, run ${status.run.slice(0, 8)}${epoch}`;
+};
+
+// A link that never was up and of which nothing bad is known is still being opened.
+export const stateOf = (link) => {
+  if (link.up) return "up";
+  return link.broken || link.trouble ? "down" : "unknown";
+};
+export const STATES = { up: "up", down: "down", unknown: "not up yet" };
+
+export const trouble = (link, status) => {
+  if (link.trouble) return sentence(link.trouble);
+  if (link.up && link.epoch >= 0 && link.epoch !== status.epoch)
+    return `It is in epoch ${link.epoch} of the ring, this site in epoch ${status.epoch}.`;
+  return stateOf(link) === "down" ? "No reason is known." : "";
+};
+
+// What a person should look at now.
+export const troubles = (status) => {
+  const said = [];
+  const over = status.doing === "finished"; // then neighbours may go
+  for (const link of status.links) {
+    const why = link.trouble ? ` ${sentence(link.trouble)}` : "";
+    if (stateOf(link) === "down" && !over)
+      said.push(`The link to ${link.name} is down.${why} Nothing is lost: what has to be handed on is in the journal, and goes out when the link is up again.`);
+    else if (link.up && link.trouble) said.push(`There is trouble with ${link.name}:${why}`);
+  }
+  const refused = status.journal.refused;
+  if (refused) said.push(`This site has refused ${times(refused, "message", "messages")} since the agent started: find out with the neighbour's operator what was sent.`);
+  if (status.outcome && !over) said.push(sentence(status.outcome));
+  return said;
+};
+
+export const journal = (status) => {
+  const { taken, sent, acknowledged, duplicates, resent, damaged, refused } = status.journal;
+  const said = [];
+  said.push(taken < 0 ? "Nothing has been handed over to this site yet." : `Hand-over ${whole(taken)} is on disk, and so is what came of it.`);
+  if (sent >= 0)
+    said.push(acknowledged ? `Hand-over ${whole(sent)} was sent on, and the next site has it in its journal.` : `Hand-over ${whole(sent)} is to be sent on, and is not acknowledged yet.`);
+  else if (taken >= 0) said.push("There is nothing to send on.");
+  const counts = [
+    [resent, "hand-over was sent again", "hand-overs were sent again"],
+    [duplicates, "came again and was taken once", "came again and were taken once"],
+    [damaged, "frame came damaged", "frames came damaged"],
+    [refused, "hand-over was refused", "hand-overs were refused"],
+  ].filter(([count]) => count > 0);
+  const listed = new Intl.ListFormat("en-GB").format(counts.map((each) => times(...each)));
+  said.push(listed ? `Since the agent started, ${listed}.` : "Since the agent started, nothing was sent again, came again, came damaged or was refused.");
+  said.push(`The journal takes ${bytes(status.journal.bytes)} on disk.`);
+  return said;
+};
+
+export const place = (status, quiet) => {
+  if (status.doing === "finished") return "The run is over: there is no token any more.";
+  if (status.doing === "paused") return "The token stays at this site when it comes.";
+  if (status.token_here && !brisk(status, quiet)) return "The token is at this site.";
+  if (!status.on_cycle) return "The token walks at random, so nobody here knows where it is until it comes back.";
+  if (!status.lap_seconds) return "Where the token is can't be estimated until it has been here twice.";
+  const fast = status.lap_seconds < 1 ? " It goes round faster than can be drawn." : "";
+  return `Between its visits here, the place of the token is an estimate from the usual time of a lap, ${seconds(status.lap_seconds)}.${fast}`;
+};
+
+export const ring = (status) => {
+  const names = status.order.map((number) => status.members[number].name);
+  const links = status.links.map((link) => `the link to ${link.name} is ${STATES[stateOf(link)]}`);
+  return `A ring: the token goes from ${names.join(" to ")} and back. This site is ${status.site}; ${links.join(", ")}.`;
+};
+
+export const chart = (status) => {
+  const last = status.residuals.at(-1);
+  if (!last) return "There are no residuals until this site has made an update.";
+  const hop = whole(last.hop - status.first_hop);
+  const rest = `primal residual ${small(last.primal)}, dual residual ${small(last.dual)}.`;
+  if (status.tolerance === null) return `At hop ${hop}: ${rest} This run has no tolerance, so unrest is not measured.`;
+  const below = [last.unrest, last.primal, last.dual].every((value) => value !== null && value <= status.tolerance);
+  return `At hop ${hop}: unrest ${small(last.unrest)}, ${rest} ` +
+    (below ? "All are within the tolerance: this site is content." : `This site is content when all are at most ${small(status.tolerance)}.`);
+};
+
+// 0 where a neighbour can only guess, 1 where it knows exactly.
+export const known = (leak) => {
+  if (leak.error === null || leak.guess === null) return 0;
+  if (leak.guess <= 0) return leak.error <= 0 ? 1 : 0;
+  return Math.min(Math.max(1 - leak.error / leak.guess, 0), 1);
+};
+export const leak = (each) => {
+  if (each.error === null) return `${sentence(each.attack)} It gave no answer, so nothing better than a guess is known.`;
+  return `${sentence(each.attack)} Its error is ${small(each.error)}; that of a guess without any message is ${small(each.guess)}.`;
+};
