@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from roundelay.agents.local import Known
 from roundelay.agents.member import Member
 from roundelay.agents.plan import Member as Site
 from roundelay.agents.plan import RingPlan, Stopping, Task
-from roundelay.agents.points import Point
+from roundelay.agents.points import Point, Reached, nothing_happens
 from roundelay.agents.records import Record
 from roundelay.agents.station import Station, Verdict
 from roundelay.agents.wire import Kind, pack_frame, unpack_frame
@@ -32,7 +32,7 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self.row: Standing | None = None
-        self.kept: tuple[int, int, int, bytes] | None = None
+        self.kept: list[tuple[int, int, int, bytes]] = []
         self.rows: list[Visit] = []
 
     def standing(self) -> Standing | None:
@@ -42,23 +42,20 @@ class MemoryJournal:
         assert state is not None
         return replace(self.row, state=Record.read(b"".join(state.pieces())))
 
-    def inbox(self) -> tuple[int, bytes] | None:
-        if self.kept is None:
-            return None
-        epoch, k, sender, data = self.kept
-        waiting = self.row is None or (epoch, k) > (self.row.epoch, self.row.k)
-        return (sender, data) if waiting else None
+    def inbox(self) -> list[tuple[int, bytes]]:
+        last = (-1, -1) if self.row is None else (self.row.epoch, self.row.k)
+        return [(sender, data) for epoch, k, sender, data in sorted(self.kept) if (epoch, k) > last]
 
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
-        self.kept = (epoch, k, sender, frame)
+        self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def settle(self, standing: Standing, visit: Visit | None) -> None:
+    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
         state = standing.state
         assert state is not None
         copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))
-        if visit is not None:
-            assert (visit.epoch, visit.k) not in {(row.epoch, row.k) for row in self.rows[-3:]}, "taken twice"
-            self.rows.append(visit)
+        taken = {(row.epoch, row.k) for row in self.rows[-30:]}
+        assert not taken & {(visit.epoch, visit.k) for visit in visits}, "taken twice"
+        self.rows += visits
         self.row = replace(standing, state=copied)
 
 
@@ -105,22 +102,30 @@ class World:
 
     def start(self, name: str) -> None:
         """The process starts, from its journal."""
+        self.up[name] = self._station(name, self._maybe_crash)
+        self._guarded(name, self._begin)
+
+    def _station(self, name: str, reached: Reached = nothing_happens) -> Station:
         plan = self.plan_of(name)
         me = plan.number_of(name)
         seed = self.seed * 1000 + sum(name.encode())
         member = Member(plan, me, Known(self.function(name)), seed, SeededPairs(self.seed + 7919 * plan.epoch))
         journal = self.journals.setdefault(name, MemoryJournal())
-        self.up[name] = Station(member, journal, self._maybe_crash)  # type: ignore[arg-type]
-        self._guarded(name, self._begin)
+        return Station(member, journal, reached)  # type: ignore[arg-type]
 
     def kill(self, name: str) -> None:
         self.up.pop(name, None)
 
     def adopt(self, name: str, epoch: int) -> None:
         """The operator accepts the ring file of an epoch, and the agent takes it up."""
-        if self.epochs.get(name, -1) < epoch:
-            self.epochs[name] = epoch
+        before = self.epochs.get(name, -1)
+        if before < epoch:
+            if name in self.up and self.rng.random() < 0.5:
+                self.up.pop(name).close()  # it was up, and ends the epoch in order
             self.kill(name)
+            if before >= 0:
+                self._station(name).catch_up()
+            self.epochs[name] = epoch
             self.start(name)
 
     def _maybe_crash(self, point: Point) -> None:
@@ -138,11 +143,10 @@ class World:
 
     def _begin(self, name: str) -> None:
         station = self.up[name]
-        kept = station.kept()
-        if kept is not None:
-            frame = unpack_frame(kept[1], station.plan.run_bytes)
-            station.take(kept[0], frame, station.read(frame))
-        elif station.may_start:
+        for sender, data in station.kept():
+            frame = unpack_frame(data, station.plan.run_bytes)
+            station.take(sender, frame, station.read(frame))
+        if station.may_start:
             station.start()
         self.send_outgoing(name)
 
@@ -185,7 +189,7 @@ class World:
             return
         self._maybe_crash(Point.AFTER_RECEIVE)
         baton = station.read(frame)
-        early = self.rng.random() < 0.2
+        early = station.heavy or self.rng.random() < 0.2
         if early:
             station.keep(plan.number_of(sender), data, frame)
             self._acknowledge(name, sender, ack)
@@ -236,8 +240,10 @@ class World:
         """Every hand-over of every epoch was taken by one member, once, and none was left out."""
         taken: dict[int, list[int]] = {}
         for journal in self.journals.values():
-            for row in journal.rows:
-                taken.setdefault(row.epoch, []).append(row.k)
+            last = (-1, -1) if journal.row is None else (journal.row.epoch, journal.row.k)
+            kept = {(epoch, k) for epoch, k, _, _ in journal.kept if (epoch, k) > last}
+            for epoch, k in kept | {(row.epoch, row.k) for row in journal.rows}:
+                taken.setdefault(epoch, []).append(k)
         for epoch, counters in taken.items():
             assert sorted(counters) == list(range(len(counters))), f"epoch {epoch}: a hand-over was taken twice or lost"
 

@@ -117,11 +117,10 @@ class Agent:
         """Go on with what was acknowledged but not done, or start the epoch."""
         try:
             async with self._lock:
-                kept = self.station.kept()
-                if kept is not None:
-                    frame = unpack_frame(kept[1], self.plan.run_bytes)
-                    await self._work(kept[0], frame, self.station.read(frame))
-                elif self.station.may_start:
+                for sender, data in self.station.kept():
+                    frame = unpack_frame(data, self.plan.run_bytes)
+                    await self._work(sender, frame, self.station.read(frame))
+                if self.station.may_start:
                     self.station.start()
                 await self._send_outgoing()
         except Exception as error:
@@ -187,7 +186,7 @@ class Agent:
             self.arrived = time.monotonic()
             self.links[peer].refused = ""
             self.station.reached(Point.AFTER_RECEIVE)
-            early = self.paused or self._usual_work > LONG
+            early = self.paused or self.station.heavy or self._usual_work > LONG
             if early:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from roundelay.agents.records import DamagedError, Record, quick_sum
 FORMAT = 1
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
+# Where states are that large, only every eighth is written; those between follow from what was received since.
+SETTLE_EVERY = 8
+INBOX_SLOTS = SETTLE_EVERY + 2
 
 _TABLES = """
 create table if not exists about (key text primary key, value text not null) without rowid;
@@ -26,8 +29,8 @@ create table if not exists standing (
     receiver integer not null, sent_k integer not null, outgoing blob, state blob, slot integer not null,
     checksum integer not null);
 create table if not exists inbox (
-    only integer primary key check (only = 0), epoch integer not null, k integer not null, sender integer not null,
-    frame blob, slot integer not null, checksum integer not null);
+    epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
+    checksum integer not null, primary key (epoch, k)) without rowid;
 create table if not exists visits (
     epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
     sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
@@ -93,6 +96,10 @@ class Journal:
                 self._check_about(run, name)
                 # The file that the database names must not be the next one to be written.
                 self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
+                last = "select slot from inbox order by epoch desc, k desc limit 1"
+                self._inbox_slot = (self._database.execute(last).fetchone() or (0,))[0]
+                self._forget_inbox()
+                self._keeping = False
         except OSError as error:
             raise JournalError(f"The folder {folder} can't be used for the journal: {error.strerror}.") from None
 
@@ -124,20 +131,20 @@ class Journal:
                 raise DamagedError("the checksum of the state is wrong")
             return Standing(epoch, k, taken, receiver, sent_k, outgoing, Record.read(state))
 
-    def inbox(self) -> tuple[int, bytes] | None:
-        """A frame that was acknowledged before it was worked on, and its sender."""
+    def inbox(self) -> list[tuple[int, bytes]]:
+        """Frames that were acknowledged after the last settled state, in order, each with its sender."""
         with self._refusals():
-            row = self._database.execute(
+            rows = self._database.execute(
                 "select i.sender, i.frame, i.slot, i.checksum from inbox i left join standing s "
-                "where s.only is null or (i.epoch, i.k) > (s.epoch, s.k)"
-            ).fetchone()
-            if row is None:
-                return None
-            sender, frame, slot, checksum = row
-            frame = self._file("inbox", slot).read_bytes() if slot else frame
-            if quick_sum([frame]) != checksum:
-                raise DamagedError("the checksum of the inbox is wrong")
-            return sender, frame
+                "where s.only is null or (i.epoch, i.k) > (s.epoch, s.k) order by i.epoch, i.k"
+            ).fetchall()
+            frames = []
+            for sender, kept, slot, checksum in rows:
+                frame = self._file("inbox", slot).read_bytes() if slot else kept
+                if quick_sum([frame]) != checksum:
+                    raise DamagedError("the checksum of the inbox is wrong")
+                frames.append((sender, frame))
+            return frames
 
     def visits(self, epoch: int | None = None, most: int = -1) -> list[Visit]:
         """What was handed over, in order: in all epochs or in one, the first ones where asked for."""
@@ -151,18 +158,20 @@ class Journal:
     # ------------------------------------------------------------ writing
 
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
-        """Keep a frame that will take long to work on, so that it can be acknowledged now."""
+        """Keep a frame until what came of it is settled, so that it can be acknowledged now."""
         with self._refusals():
+            self._keeping = True
             slot, kept = 0, frame
             if len(frame) > BESIDE:
-                slot, kept = 1 + k % 2, b""
+                self._inbox_slot = self._inbox_slot % INBOX_SLOTS + 1
+                slot, kept = self._inbox_slot, b""
                 self._write("inbox", slot, [frame])
             self._database.execute(
-                "insert or replace into inbox values (0, ?, ?, ?, ?, ?, ?)",
+                "insert or replace into inbox values (?, ?, ?, ?, ?, ?)",
                 (epoch, k, sender, kept, slot, quick_sum([frame])),
             )
 
-    def settle(self, standing: Standing, visit: Visit | None) -> None:
+    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
         """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
@@ -180,13 +189,15 @@ class Journal:
                         b"".join(pieces), slot, checksum,
                     ),
                 )  # fmt: skip
-                if visit is not None:
+                for visit in visits:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
                         "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         tuple(getattr(visit, name) for name in Visit.__dataclass_fields__),
                     )
-            self._slot = slot
+                if self._keeping:
+                    self._forget_inbox()
+            self._slot, self._keeping = slot, False
 
     # ------------------------------------------------------------ the rest
 
@@ -202,6 +213,10 @@ class Journal:
         if not known:
             with self._transaction():
                 self._database.executemany("insert into about values (?, ?)", wanted.items())
+
+    def _forget_inbox(self) -> None:
+        """What has been settled need not be kept."""
+        self._database.execute("delete from inbox where (epoch, k) <= (select epoch, k from standing)")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets as system_secrets
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from roundelay.agents.identity import Identity, load_identity
 from roundelay.agents.journal import Journal
 from roundelay.agents.local import Local
 from roundelay.agents.member import Member
-from roundelay.agents.meter import MOST_VISITS, measure, worst_error
+from roundelay.agents.memory import keep_freed_memory
 from roundelay.agents.plan import RingPlan
 from roundelay.agents.points import Reached, nothing_happens
 from roundelay.agents.ringfile import SignedPlan
@@ -35,6 +36,8 @@ from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
+# The privacy meter first looks after so many visits, and rests this many times as long as it took.
+FIRST_MEASURE, METER_SHARE = 10, 20.0
 PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
@@ -102,6 +105,7 @@ class Site:
             signed = self._newest()
             journal = Journal(self.home, self.run_id, self.identity.name)
             try:
+                self._end_earlier_epoch(signed, journal)
                 if await self._epoch(signed, journal):
                     return self._end(signed, journal)
             finally:
@@ -109,14 +113,27 @@ class Site:
 
     # ------------------------------------------------------------ one epoch
 
+    def _end_earlier_epoch(self, signed: SignedPlan, journal: Journal) -> None:
+        """Where the agent died in an epoch before: do first what it had acknowledged there."""
+        standing = journal.standing()
+        if standing is not None and standing.epoch < signed.plan.epoch and journal.inbox():
+            for earlier in accepted_plans(self.folder, self.run_id):
+                if earlier.plan.epoch == standing.epoch:
+                    Station(self._member(earlier.plan), journal).catch_up()
+
+    def _member(self, plan: RingPlan) -> Member:
+        me = plan.number_of(self.identity.name)
+        return Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
+
     async def _epoch(self, signed: SignedPlan, journal: Journal) -> bool:
         """Whether the run ended in this epoch; otherwise there is a newer one."""
         plan = signed.plan
-        me = plan.number_of(self.identity.name)
-        member = Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
-        station = Station(member, journal, self.reached)
+        member = self._member(plan)
+        me, station = member.me, Station(member, journal, self.reached)
         if station.finished or (member.finished and station.outgoing is not None and journal.standing() is None):
             return True
+        if station.heavy:
+            keep_freed_memory()
         identity = self.identity if self.options.encrypted else None
         transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
@@ -142,10 +159,11 @@ class Site:
                 task.cancel()
             await asyncio.gather(looking, running, return_exceptions=True)
             await transport.stop()
+            station.close()
 
     async def _look(self, agent: Agent, signed: SignedPlan) -> None:
         """Look for what the operator has decided, and keep the privacy meter going."""
-        measured = 0
+        due, rest = FIRST_MEASURE, 0.0
         while True:
             await asyncio.sleep(LOOK_EVERY)
             if (self.home / PAUSED).exists() != agent.paused:
@@ -156,23 +174,28 @@ class Site:
                 agent.leave_epoch()
                 return
             visits = agent.station.member.held.visits
-            if self.options.meter and not agent.working and visits >= max(2 * measured, 3) and measured < MOST_VISITS:
-                measured = visits
+            if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
+                began = time.monotonic()
                 await self._measure(agent)
+                due, rest = 2 * visits, began + (1.0 + METER_SHARE) * (time.monotonic() - began)
 
     async def _measure(self, agent: Agent) -> None:
+        """Measure what the neighbours could know, and do what the operator wants done about it."""
+        from roundelay.agents.meter import MOST_VISITS, measure, worst_error  # late: the attacks' solvers take a while
+
+        assert self.watch is not None
         member, limit = agent.station.member, self.options.privacy
-        if member.held.visits > MOST_VISITS and self.watch is not None and self.watch.privacy is not None:
-            return  # what it has seen by then is what it will say
+        if self.watch.privacy is not None and self.watch.privacy.visits >= MOST_VISITS:
+            return  # it has seen all that it looks at
         rows = agent.station.journal.visits(agent.plan.epoch, MOST_VISITS + 20)
         own_y = member.held.y[member.me].copy()
         privacy = await asyncio.to_thread(measure, member, rows, own_y)
-        assert self.watch is not None
         self.watch.privacy = privacy
-        write_whole(self.home / PRIVACY, json.dumps(asdict(privacy), allow_nan=False, default=str).encode())
+        write_whole(self.home / PRIVACY, json.dumps(asdict(privacy), allow_nan=False).encode())
         if limit.action != "tell" and worst_error(privacy) < limit.error:
             if limit.action == "noise":
                 member.add_noise()
+                self.log("noise added", visits=privacy.visits)
                 return
             raise PrivacyLimitError(
                 f"{privacy.sentence} That is more than the limit of {limit.error:g} allows, so the agent stops here; "

@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 
 from roundelay.agents.baton import Baton, BatonError, Phase, pack_baton, unpack_baton
-from roundelay.agents.journal import Journal, Standing, Visit
+from roundelay.agents.journal import BESIDE, SETTLE_EVERY, Journal, Standing, Visit
 from roundelay.agents.member import Member, Move
 from roundelay.agents.points import Point, Reached, nothing_happens
 from roundelay.agents.records import record_of, take_up
@@ -40,6 +40,7 @@ class Station:
         self.acknowledged = False
         self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
         self._sent: Vector | None = None
+        self._unsettled: list[Visit] = []
         self._open()
 
     def _open(self) -> None:
@@ -109,23 +110,41 @@ class Station:
         self.member.check(baton, self._sent)
         return baton
 
-    def keep(self, sender: int, data: bytes, frame: Frame) -> None:
-        """Journal a baton that will take long to work on."""
-        self.journal.keep_inbox(frame.epoch, frame.k, sender, data)
+    @property
+    def heavy(self) -> bool:
+        """Whether the state is so large that not every one of them is written."""
+        return 4 * 8 * self.plan.vectors * self.plan.dim > BESIDE
 
-    def kept(self) -> tuple[int, bytes] | None:
-        """A baton of this epoch that was acknowledged but not worked on when the agent died."""
-        kept = self.journal.inbox()
-        if kept is None or unpack_frame(kept[1], self.plan.run_bytes).epoch != self.plan.epoch:
-            return None
-        return kept
+    def keep(self, sender: int, data: bytes, frame: Frame) -> None:
+        """Journal a baton before it is worked on: one that will take long, or whose result is not written each time."""
+        self.reached(Point.BEFORE_SYNC)
+        self.journal.keep_inbox(frame.epoch, frame.k, sender, data)
+        self.reached(Point.AFTER_SYNC)
+
+    def kept(self) -> list[tuple[int, bytes]]:
+        """Batons of this epoch that were journalled, and worked on after the last settled state, if at all."""
+        run = self.plan.run_bytes
+        return [one for one in self.journal.inbox() if unpack_frame(one[1], run).epoch == self.plan.epoch]
+
+    def catch_up(self) -> None:
+        """Work on all that was kept, right after opening: so an agent ends an epoch in which it died."""
+        for sender, data in self.kept():
+            frame = unpack_frame(data, self.plan.run_bytes)
+            self.take(sender, frame, self.read(frame))
+        self.close()
+
+    def close(self) -> None:
+        """Write the state, where it is not the one on disk: before the agent moves on to another epoch."""
+        if self._unsettled:
+            self.journal.settle(self.standing, self._unsettled)
+            self._unsettled = []
 
     def start(self) -> None:
         """Start the epoch."""
         self._settle(self.member.first(), 0, 0, -1, None)
 
     def take(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Work on a baton; when this returns, what came of it is on disk."""
+        """Work on a baton; when this returns, what came of it is on disk, or follows from what is there."""
         self._settle(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     # ------------------------------------------------------------ the rest
@@ -151,10 +170,18 @@ class Station:
             _numbers(baton),
             _numbers(sent),
         )
-        self.reached(Point.BEFORE_SYNC)
-        self.journal.settle(standing, visit)
-        self.reached(Point.AFTER_SYNC)
+        self._unsettled.append(visit)
+        if self._must_settle(baton, sent):
+            self.reached(Point.BEFORE_SYNC)
+            self.journal.settle(standing, self._unsettled)
+            self.reached(Point.AFTER_SYNC)
+            self._unsettled = []
         self.standing, self.acknowledged, self._sent = standing, False, _token(sent)
+
+    def _must_settle(self, received: Baton | None, sent: Baton | None) -> bool:
+        """Always, but for a large state in the middle of the hops: it was kept what it follows from."""
+        hopping = received is not None and sent is not None and received.phase == sent.phase == Phase.ITERATE
+        return not (self.heavy and hopping) or len(self._unsettled) >= SETTLE_EVERY
 
     def _check_counter(self, sender: int, k: int) -> None:
         """On a lap every hand-over has its place; on a random walk the counter only rises."""

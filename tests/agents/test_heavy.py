@@ -1,0 +1,64 @@
+"""Large states are not written at each visit: they follow from what was received since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.agents import station
+from roundelay.agents.plan import Stopping
+from roundelay.agents.points import Point
+from tests.agents.processes import make_ring, own_functions
+from tests.agents.test_schedules import new_world, random_membership, shares_and_token
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_crashes_change_nothing_where_few_states_are_written(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithm, stopping = rl.PIADMM1(rho=3.0, start=rl.SealedStart()), Stopping(None, 60)
+    calm = new_world(seed, 4, 2, algorithm, stopping, 0.0)
+    calm.run()
+    monkeypatch.setattr(station, "BESIDE", 10)
+    wild = new_world(seed, 4, 2, algorithm, stopping, 0.3)
+    wild.crash_chance = 0.1
+    wild.run()
+    assert sum(wild.crashes.values()) > 10
+    wild.check_no_fork()
+    for name, one in calm.up.items():
+        held, other = one.member.held, wild.up[name].member.held
+        assert all(
+            np.array_equal(getattr(held, part), getattr(other, part)) for part in ("x", "y", "share", "estimate")
+        )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_members_come_and_go_where_few_states_are_written(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(station, "BESIDE", 10)
+    world = random_membership(seed, Stopping(None, 40), crash=0.02)
+    world.run()
+    world.check_no_fork()
+    shares, token = shares_and_token(world)
+    assert np.allclose(shares.mean(axis=0), token, rtol=0.0, atol=1e-12 * (1.0 + np.abs(shares).max()))
+
+
+def test_a_ring_of_processes_with_vectors_in_files(tmp_path: Path) -> None:
+    dim, agents = 30_000, 3
+    rng = np.random.default_rng(0)
+    problem = rl.LeastSquares(
+        [rng.normal(size=(2, dim)) for _ in range(agents)], [rng.normal(size=2) for _ in range(agents)]
+    )
+    algorithm = rl.PIADMM1(rho=5.0)
+    ring = make_ring(tmp_path, own_functions(problem), algorithm, Stopping(None, 60))
+    try:
+        for number in range(agents):
+            ring.start(number, (Point.AFTER_SEND, 7 + number))
+        ring.wait(again=True)
+    finally:
+        ring.stop()
+    alone = rl.simulate(algorithm, problem, rl.ring(agents), hops=60, seed=1, engine="python")
+    for number, (x, y, _, estimate) in enumerate(ring.states()):
+        assert np.array_equal(x, alone.x[number]) and np.array_equal(y, alone.y[number])
+        assert np.array_equal(estimate, alone.estimate)
+    assert (ring.site_folder(0) / "runs" / ring.plan.run / "state-1.bin").exists()
