@@ -194,7 +194,9 @@ def test_the_outcome_stands_at_the_top_when_it_is_over(chrome: Chrome, tmp_path:
 
 
 def test_a_ring_that_has_not_begun_is_shown_as_such(chrome: Chrome, tmp_path: Path) -> None:
+    resize(chrome, 360, 740, mobile=True)
     with live_ring(tmp_path, begin=False) as ring, shown(chrome, ring):
+        assert value(chrome, "[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
         assert "for the first time" in value(chrome, text("#doing"))
         assert value(chrome, text(".badge")) == "not up yet not up yet"
         assert value(chrome, text(".banner")) == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,14 +17,17 @@ def status_json(status: Status) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool):
+    kind = type(value)
+    if kind is float:  # most of a status; asked first, since this runs ten times a second beside the agent
+        return value if math.isfinite(value) else None
+    if kind is int or kind is str or kind is bool or value is None:
         return value
+    if kind is tuple:
+        return [_plain(each) for each in value]
+    if is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    raise TypeError(f"A status has a {type(value).__name__}, which the page can't show: use numbers, words and tuples.")
+        return _plain(float(value))
+    raise TypeError(f"A status has a {kind.__name__}, which the page can't show: use numbers, words and tuples.")

@@ -53,7 +53,7 @@ const heard = (latest) => {
   say(byId("hop"), words.whole(words.hopOf(status)));
   say(byId("visits"), words.whole(status.visits));
   say(byId("lap"), words.seconds(status.lap_seconds));
-  say(byId("unrest"), last ? words.small(last.unrest) : "not known yet");
+  say(byId("unrest"), last ? words.small(last.unrest) : "not yet");
   ring.show(status);
   chart.show(status);
   showLinks(status);

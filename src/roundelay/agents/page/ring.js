@@ -5,13 +5,20 @@ import { ring as ringInWords, stateOf, STATES } from "./words.js";
 
 const ROOM = 38; // above and below the circle, for names
 const FAR = 18; // from the circle to a name
-const LETTER = 7.2; // how wide a letter is, about
-const CROWDED = 16; // with more places than this only the neighbours are named
+const LETTER = 7.4, BOLD = 8.4; // how wide a letter is, about
+const CROWDED = 16; // with more places than this only this site is named
 const GLIDE = 120; // milliseconds in which the token covers most of its way
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 const round = (value) => Math.round(100 * value) / 100;
+
+// The middle of a long name is left out: names of one ring may begin alike.
+const shorten = (name, letters) => {
+  if (name.length <= letters) return name;
+  const end = Math.max(Math.floor(0.4 * letters), 1);
+  return `${name.slice(0, Math.max(letters - end - 1, 1))}…${name.slice(-end)}`;
+};
 
 // The circle, as large as there is room for it and for the names beside it.
 class Circle {
@@ -41,9 +48,8 @@ class Circle {
     const aside = (x - this.width / 2) / this.radius;
     const anchor = Math.abs(aside) < 0.2 ? "middle" : aside > 0 ? "start" : "end";
     const free = anchor === "middle" ? this.width : anchor === "start" ? this.width - x : x;
-    const letters = Math.max(Math.floor(free / LETTER), 4);
-    const short = member.name.length > letters ? `${member.name.slice(0, letters - 1)}…` : member.name;
-    return drawn("text", { x, y: round(y + 4.5), "text-anchor": anchor, class: member.me ? "me-name" : "" }, short);
+    const words = shorten(member.name, Math.floor(free / (member.me ? BOLD : LETTER)));
+    return drawn("text", { x, y: round(y + 4.5), "text-anchor": anchor, class: member.me ? "me-name" : "" }, words);
   }
 }
 
@@ -71,7 +77,7 @@ const build = (status, circle) => {
     const words = `${member.name}${member.me ? ", this site" : ""}${state}${again ? ", met again" : ""}`;
     const look = `place${member.me ? " me" : ""}${again ? " again" : ""}`;
     parts.push(drawn("circle", { cx, cy, r: size, class: look }, drawn("title", {}, words)));
-    if (places <= CROWDED || member.me || states.has(member.name)) parts.push(circle.name(member, place));
+    if (places <= CROWDED || member.me) parts.push(circle.name(member, place));
   });
   return parts;
 };

@@ -11,7 +11,7 @@ export const power = (exponent) =>
 
 // Two digits, and powers of ten as people write them.
 export const small = (value) => {
-  if (value === null) return "not known";
+  if (value === null) return "unknown";
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 0.01 && size < 10000) return String(Number(value.toPrecision(2)));
@@ -21,7 +21,7 @@ export const small = (value) => {
 };
 
 export const seconds = (value) => {
-  if (!value) return "not known yet";
+  if (!value) return "not yet";
   if (value < 1) return `${small(1000 * value)} ms`;
   if (value < 120) return `${small(value)} s`;
   return value < 7200 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
