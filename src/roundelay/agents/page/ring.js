@@ -5,7 +5,7 @@ import { ring as ringInWords, stateOf, STATES } from "./words.js";
 
 const ROOM = 38; // above and below the circle, for names
 const FAR = 18; // from the circle to a name
-const LETTER = 8.2, BOLD = 9; // how wide a letter is, about
+const LETTER = 7.4, BOLD = 8.4; // how wide a letter is, about
 const CROWDED = 16; // with more places than this only this site is named
 const GLIDE = 120; // milliseconds in which the token covers most of its way
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
