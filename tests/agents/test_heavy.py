@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import roundelay as rl
 from roundelay.agents import station
 from roundelay.agents.plan import Stopping
 from roundelay.agents.points import Point
-from tests.agents.processes import make_ring, own_functions
+from tests.agents.processes import make_ring
 from tests.agents.test_schedules import new_world, random_membership, shares_and_token
 
 
@@ -43,21 +44,27 @@ def test_members_come_and_go_where_few_states_are_written(seed: int, monkeypatch
     assert np.allclose(shares.mean(axis=0), token, rtol=0.0, atol=1e-12 * (1.0 + np.abs(shares).max()))
 
 
+def diagonal(number: int, dim: int) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
+    """The gradient and the proximal step of ½ Σ h_d (x_d − t_d)²."""
+    rng = np.random.default_rng(number)
+    h, t = rng.uniform(0.5, 2.0, dim), rng.normal(size=dim)
+    return lambda x: h * (x - t), lambda v, penalty: (h * t + penalty * v) / (h + penalty)
+
+
 def test_a_ring_of_processes_with_vectors_in_files(tmp_path: Path) -> None:
-    dim, agents = 30_000, 3
-    rng = np.random.default_rng(0)
-    problem = rl.LeastSquares(
-        [rng.normal(size=(2, dim)) for _ in range(agents)], [rng.normal(size=2) for _ in range(agents)]
-    )
-    algorithm = rl.PIADMM1(rho=5.0)
-    ring = make_ring(tmp_path, own_functions(problem), algorithm, Stopping(None, 60))
+    dim, agents, algorithm = 10_000, 3, rl.PIADMM1(rho=2.0)
+    parts = [diagonal(number, dim) for number in range(agents)]
+    functions = [rl.CallableProblem([gradient], dim, prox_of=[prox]) for gradient, prox in parts]
+    ring = make_ring(tmp_path, functions, algorithm, Stopping(None, 60))
+    assert 32 * dim > station.BESIDE
     try:
         for number in range(agents):
             ring.start(number, (Point.AFTER_SEND, 7 + number))
         ring.wait(again=True)
     finally:
         ring.stop()
-    alone = rl.simulate(algorithm, problem, rl.ring(agents), hops=60, seed=1, engine="python")
+    together = rl.CallableProblem([gradient for gradient, _ in parts], dim, prox_of=[prox for _, prox in parts])
+    alone = rl.simulate(algorithm, together, rl.ring(agents), hops=60, seed=1, engine="python")
     for number, (x, y, _, estimate) in enumerate(ring.states()):
         assert np.array_equal(x, alone.x[number]) and np.array_equal(y, alone.y[number])
         assert np.array_equal(estimate, alone.estimate)
