@@ -3,21 +3,25 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test lint bench field reproduce format clean help
+.PHONY: demo test soak lint bench field reproduce format clean help
 
 help:
-	@echo "make demo    compare I-ADMM, W-ADMM, PI-ADMM1 and PI-ADMM2 on the paper's least squares"
+	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
+	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
 	@echo "make reproduce   every figure of the paper and a verdict on its claims; goes on where it was"
 	@echo "make field   every method in one table, about an hour; goes on where it was"
 
-demo: .venv/installed
-	$(BIN)/roundelay demo
+demo: .venv/installed-demo
+	$(BIN)/roundelay ring demo
 
 test: .venv/installed-dev .venv/browser lint
 	$(BIN)/pytest -n auto --dist worksteal
+
+soak: .venv/installed-dev
+	$(BIN)/python -m tests.agents.soak
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check
@@ -28,6 +32,9 @@ lint: .venv/installed-dev
 bench: .venv/installed
 	$(BIN)/python benchmarks/against_c.py
 	$(BIN)/python benchmarks/gossip_rounds.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ring]"
+	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py
+	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py --dim 1000000 --rounds 3
 
 field: .venv/installed
 	$(BIN)/roundelay field
@@ -44,6 +51,11 @@ format: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	$(BIN)/roundelay demo --compile-only
+	@touch $@
+
+.venv/installed-demo: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@
 
 .venv/installed-report: pyproject.toml

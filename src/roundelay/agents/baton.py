@@ -126,3 +126,10 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     if phase != Phase.SUM and not np.isfinite(numbers).all():
         raise BatonError("The baton has a number that is not finite.")
     return Baton(Phase(phase), hop, origin, step, purpose, content, numbers)
+
+
+def token_in(body: memoryview, layout: Layout) -> NDArray[np.float64] | None:
+    """The token that a baton of this agent's own carries, without another look at it; None in other laps."""
+    if body[0] not in (Phase.ITERATE, Phase.FROZEN):
+        return None
+    return np.frombuffer(body[_HEAD.size + content_bytes(layout.agents) :], "<f8")

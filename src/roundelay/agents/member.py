@@ -11,6 +11,7 @@ import numpy as np
 from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
 from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.agents.local import Local
+from roundelay.agents.memory import untouched_zeros
 from roundelay.agents.plan import RingPlan
 from roundelay.agents.statistics import decode_limbs, encode_limbs, hide_carries
 from roundelay.algorithms.defences import ContributionNoise
@@ -103,7 +104,7 @@ class Member:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
         self.method = plan.method
         rows = plan.agents + plan.vectors - 1
-        x, y, share = (np.zeros((rows, plan.dim)) for _ in range(3))
+        x, y, share = (untouched_zeros(rows, plan.dim) for _ in range(3))
         self.held = Held(x, y, share)
         self.wants_to_stop = False
         self._functions: Functions | None = None

@@ -10,12 +10,12 @@ from enum import Enum
 
 import numpy as np
 
-from roundelay.agents.baton import Baton, BatonError, Phase, pack_baton, unpack_baton
+from roundelay.agents.baton import Baton, BatonError, Phase, pack_baton, token_in, unpack_baton
 from roundelay.agents.journal import BESIDE, SETTLE_EVERY, Journal, Standing, Visit
 from roundelay.agents.member import Member, Move
 from roundelay.agents.points import Point, Reached, nothing_happens
 from roundelay.agents.records import record_of, take_up
-from roundelay.agents.wire import Frame, Kind, pack_frame, unpack_frame
+from roundelay.agents.wire import HEADER_BYTES, Frame, Kind, pack_frame, unpack_frame
 from roundelay.kernels import Vector
 
 # Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
@@ -39,7 +39,6 @@ class Station:
         self.plan, self.me = member.plan, member.me
         self.acknowledged = False
         self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
-        self._sent: Vector | None = None
         self._unsettled: list[Visit] = []
         self._open()
 
@@ -57,9 +56,6 @@ class Station:
         take_up(self.member.held, self.me, before.state)
         if before.epoch == self.plan.epoch:
             self.standing = before
-            if before.outgoing:
-                outgoing = unpack_frame(before.outgoing, self.plan.run_bytes).body
-                self._sent = _token(unpack_baton(outgoing, self.member.layout))
         else:
             self.member.held.reason = None
             self.member.held.estimate = None
@@ -107,7 +103,7 @@ class Station:
     def read(self, frame: Frame) -> Baton:
         """The baton of a frame, checked before it touches anything."""
         baton = unpack_baton(frame.body, self.member.layout)
-        self.member.check(baton, self._sent)
+        self.member.check(baton, self._last_sent())
         return baton
 
     @property
@@ -176,7 +172,7 @@ class Station:
             self.journal.settle(standing, self._unsettled)
             self.reached(Point.AFTER_SYNC)
             self._unsettled = []
-        self.standing, self.acknowledged, self._sent = standing, False, _token(sent)
+        self.standing, self.acknowledged = standing, False
 
     def _must_settle(self, received: Baton | None, sent: Baton | None) -> bool:
         """Always, but for a large state in the middle of the hops: it was kept what it follows from."""
@@ -200,14 +196,15 @@ class Station:
                 "than the ring."
             )
 
+    def _last_sent(self) -> Vector | None:
+        """The token as this agent sent it on last: a view of the frame, since it may be large."""
+        if not self.standing.outgoing:
+            return None
+        return token_in(memoryview(self.standing.outgoing)[HEADER_BYTES:], self.member.layout)
+
 
 def _phase(baton: Baton | None) -> int:
     return -1 if baton is None else int(baton.phase)
-
-
-def _token(baton: Baton | None) -> Vector | None:
-    """The token of a baton, where it carries one."""
-    return baton.numbers if baton is not None and baton.phase in (Phase.ITERATE, Phase.FROZEN) else None
 
 
 def _numbers(baton: Baton | None) -> bytes | None:
