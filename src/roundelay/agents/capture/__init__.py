@@ -1,8 +1,0 @@
-"""Later."""
-
-
-class Sniffer:
-    """Later."""
-
-    def __init__(self, *a: object) -> None:
-        raise PermissionError
