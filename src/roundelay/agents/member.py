@@ -91,6 +91,13 @@ class Functions(NamedTuple):
     method: Any
 
 
+def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
+    """How large the batons of a ring are whose sites form sums of so many numbers before the fit."""
+    counts = [1 + count for count in sums]
+    words = (*(LIMBS * count for count in counts), plan.dim)
+    return Layout(plan.agents, plan.vectors * plan.dim, words, (*counts, 0))
+
+
 class Member:
     """One agent of a ring: what it makes of a baton that it is handed.
 
@@ -117,9 +124,7 @@ class Member:
     @property
     def layout(self) -> Layout:
         """How large batons are."""
-        sums = [1 + count for count in self.local.sums]
-        words = (*(LIMBS * count for count in sums), self.plan.dim)
-        return Layout(self.plan.agents, self.plan.vectors * self.plan.dim, words, (*sums, 0))
+        return layout_of(self.plan, self.local.sums)
 
     @property
     def problem(self) -> OwnProblem:

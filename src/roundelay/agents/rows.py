@@ -12,6 +12,12 @@ from roundelay.kernels import Vector
 from roundelay.problems import OwnProblem
 
 
+def sums_of(task: Task) -> tuple[int, ...]:
+    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns no sums."""
+    features = len(task.features)
+    return () if task.kind == "custom" else (features + 2, features + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class OwnRows:
     """The rows of one site, standardised by what all sites sum under masks: first the moments, then the spreads."""
@@ -21,9 +27,8 @@ class OwnRows:
 
     @property
     def sums(self) -> tuple[int, ...]:
-        """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target."""
-        features = len(self.task.features)
-        return features + 2, features + 1
+        """How many numbers each sum has."""
+        return sums_of(self.task)
 
     def summand(self, told: tuple[Vector, ...]) -> Vector:
         """This site's part of the next sum."""

@@ -13,18 +13,28 @@ from roundelay.cli.progress import progress_lines
 if TYPE_CHECKING:
     import pandas as pd
 
+    from roundelay.auditing import Audit
+    from roundelay.privacy.attacks import Recovered
+
 
 def audit(
     run: Annotated[
-        Path, typer.Argument(help="A saved run (with its transcript), or a transcript alone, together with --public.")
+        Path,
+        typer.Argument(
+            help="A saved run (with its transcript), a transcript alone, together with --public, or a capture of a real "
+            "ring's packets (.pcap, .pcapng), together with --ring."
+        ),
     ],
     observer: Annotated[
         str, typer.Option(help="Who listens: eavesdropper, neighbours, colluders, or a link such as 3-4.")
     ] = "neighbours",
-    agent: Annotated[str, typer.Option(help="The agent that is looked at, or all.")] = "0",
+    agent: Annotated[
+        str, typer.Option(help="The agent that is looked at, or all; of a real ring also a site's name.")
+    ] = "0",
     public: Annotated[
         Path | None, typer.Option(help="What is public, for a transcript alone: a file that save_public wrote.")
     ] = None,
+    ring: Annotated[Path | None, typer.Option(help="The ring file, for a capture of a real ring's packets.")] = None,
     records: Annotated[
         int | None, typer.Option(help="How many rows every agent has, where that is public; up to 5 are attacked.")
     ] = None,
@@ -39,20 +49,25 @@ def audit(
 
     The attacks see the tokens that the observer saw and what is public, and nothing else. A saved run has no data in it:
     what they find is held against the agents' states at the end. For a transcript alone there is no truth to hold
-    it against; then the table has each attack's own residual.
+    it against; then the table has each attack's own residual. With --json there are also the estimates themselves.
+
+    A capture of a real ring has tokens to read only where the links were not encrypted, which is for experiments.
 
     \b
     Example:
       roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
       roundelay audit run.npz --observer neighbours --agent 3 --figure leak.png
       roundelay audit capture.npz --public public.json --observer eavesdropper
+      roundelay audit capture.pcap --ring ring.toml --observer eavesdropper --agent Oslo --json
     """
     from roundelay.plots.saving import check_figure_path, save_figure
 
     if figure is not None:
         check_figure_path(figure)
     watcher = _observer(observer)
-    if public is not None:
+    if ring is not None or run.suffix.lower() in (".pcap", ".pcapng"):
+        result = _audit_capture(run, ring, public, watcher, agent, seconds, records, ridge)
+    elif public is not None:
         from roundelay.auditing import audit_transcript
         from roundelay.privacy import load_public
         from roundelay.transcripts import load_transcript
@@ -79,6 +94,7 @@ def audit(
                 "visits": result.visits,
                 "leaks": result.table.to_dict("records"),
                 "left_out": dict(result.left_out),
+                "estimates": {name: _estimate(found) for name, found in result.estimates.items()},
             }
         )
         return
@@ -88,6 +104,34 @@ def audit(
     _print_table(result.table.drop(columns="verdict"))
     for name, why in result.left_out.items():
         typer.echo(f"Not run: {name}. {why}")
+
+
+def _audit_capture(
+    path: Path, ring: Path | None, public: Path | None, observer: Any, agent: str, seconds: float, records: int | None, ridge: float,
+) -> Audit:  # fmt: skip
+    from roundelay.agents.capture import public_of, read_capture
+    from roundelay.auditing import audit_transcript
+    from roundelay.cli.ring_files import read_plan
+
+    if ring is None:
+        raise ValueError(f"{path} is a capture of packets: name the ring file by --ring, which says how to read it.")
+    if public is not None:
+        raise ValueError("The ring file says what is public: leave --public out.")
+    plan = read_plan(ring).plan
+    known, names = public_of(plan), [member.name for member in plan.members]
+    number = names.index(agent) if agent in names else _number(agent, "--agent", "the name or the number of a site")
+    captured = read_capture(path, plan)
+    for sentence in captured.skipped:
+        typer.echo(f"Not used: {sentence}", err=True)
+    captured.check_whole(number if observer == "neighbours" else None)
+    return audit_transcript(captured.transcript, known, observer, number, seconds, records, ridge)
+
+
+def _estimate(found: Recovered) -> dict[str, Any]:
+    """What an attack found; rows of x and y are the agent's states before the first and after each visit."""
+    about: dict[str, Any] = {"residual": found.residual, "converged": found.converged, "words": found.words}
+    numbers = {name: getattr(found, name) for name in ("x", "y", "H", "g", "records", "gamma")}
+    return about | {name: value for name, value in numbers.items() if value is not None}
 
 
 def _audit_everyone(run: Any, observer: str, seconds: float, as_json: bool) -> None:
@@ -133,7 +177,7 @@ def _observer(words: str) -> Any:
     return words
 
 
-def _number(words: str, option: str) -> int:
+def _number(words: str, option: str, wanted: str = "the number of an agent, or all") -> int:
     if not words.isdigit():
-        raise ValueError(f"{option} is {words!r}: give the number of an agent, or all.")
+        raise ValueError(f"{option} is {words!r}: give {wanted}.")
     return int(words)
