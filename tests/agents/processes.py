@@ -175,15 +175,15 @@ class ProcessRing:
     def transcript(self) -> Transcript:
         """The hops as they crossed the links, put together from all journals."""
         rows = [
-            (row.hop, number, row.receiver, np.frombuffer(row.sent or b""))
+            (row.sent_k, row.hop, number, row.receiver, np.frombuffer(row.sent or b""))
             for number in range(self.plan.agents)
             for row in self.visits(number)
             if row.sent_phase == 2
         ]
         rows.sort(key=lambda row: row[0])
         return Transcript(
-            np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), np.array([row[2] for row in rows]),
-            np.zeros(len(rows), bool), np.array([row[3] for row in rows]),
+            np.array([row[1] for row in rows]), np.array([row[2] for row in rows]), np.array([row[3] for row in rows]),
+            np.zeros(len(rows), bool), np.array([row[4] for row in rows]),
         )  # fmt: skip
 
 
