@@ -188,6 +188,11 @@ class Journal:
                     )
             self._slot = slot
 
+    def let_go(self) -> None:
+        """The run's last hand-over is acknowledged: there is nothing to send any more."""
+        with self._refusals():
+            self._database.execute("update standing set receiver = -1")
+
     # ------------------------------------------------------------ the rest
 
     def _check_about(self, run: str, name: str) -> None:

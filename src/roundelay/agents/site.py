@@ -114,8 +114,6 @@ class Site:
         me = plan.number_of(self.identity.name)
         member = Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
         station = Station(member, journal, self.reached)
-        if station.finished or (member.finished and station.outgoing is not None and journal.standing() is None):
-            return True
         identity = self.identity if self.options.encrypted else None
         transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
