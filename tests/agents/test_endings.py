@@ -19,7 +19,7 @@ from tests.agents.likeness import check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions
 
 SITES, HOPS, SEED = 4, 40, 3
-LAST = (HOPS - 1) % SITES  # at whom the last lap begins and ends
+FIRST, LAST = (HOPS - 1) % SITES, (HOPS - 2) % SITES  # where the last lap begins and ends
 
 
 def new_ring(folder: Path, wrap: object = lambda site, number: None) -> tuple[ProcessRing, rl.Run]:
@@ -40,6 +40,25 @@ def test_the_last_acknowledgement_may_be_lost(point: Point, tmp_path: Path) -> N
         ring.stop()
     check_same(ring, run)
     assert (tmp_path / "kills").read_text().startswith(point.name)
+
+
+def test_where_the_last_lap_began_nobody_waits_for_its_end(tmp_path: Path) -> None:
+    """A member is down for longer than the first one stays after the end; it comes back, and all the others end."""
+    ring, run = new_ring(tmp_path)
+    asleep = (FIRST + 2) % SITES
+    try:
+        for number in range(SITES):
+            ring.start(number, (Point.AFTER_RECEIVE, HOPS // SITES + 1) if number == asleep else None)
+        deadline = time.monotonic() + 30.0
+        while set(ring.children) & {FIRST, asleep} and time.monotonic() < deadline:
+            assert set(ring.reap().values()) <= {0, -signal.SIGKILL}
+            time.sleep(0.01)
+        assert FIRST not in ring.children  # it has ended, since it is known that the next one has the last word
+        ring.start(asleep)
+        ring.wait(30.0)
+    finally:
+        ring.stop()
+    check_same(ring, run)
 
 
 def die_in_the_end(site: Site, number: int) -> None:

@@ -164,7 +164,9 @@ class Member:
             return self._after_told(baton.purpose) if returned else self._pass_on(baton, lap, self._heard)
         if baton.phase == Phase.FROZEN:
             return self._asked(baton) if returned else self._pass_on(baton, lap, self._confirmed)
-        return None if returned else self._pass_on(baton, lap, self._ended)
+        # The last lap need not return: where it began nobody waits for it, and may have ended.
+        moved = self._pass_on(baton, lap, self._ended)
+        return moved if lap.works[baton.step + 1 :].any() else None
 
     def check(self, baton: Baton, previous: Vector | None) -> None:
         """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
@@ -188,7 +190,7 @@ class Member:
             own = dict(self._walk.functions)["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
         elif own:
             order = self._lap(baton.phase, baton.origin, hop).order
-            own = order[0] == baton.origin and 1 <= baton.step <= len(order)
+            own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
             own = own and order[baton.step % len(order)] == self.me
         if not own:
             raise BatonError(
