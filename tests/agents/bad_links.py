@@ -27,7 +27,7 @@ class Length:
 
 
 SHORT = Length(agents=4, hops=140, bytes_harmed_for=4.0, frames_harmed=0.25, seconds=120.0)
-LONG = Length(agents=8, hops=6000, bytes_harmed_for=120.0, frames_harmed=0.25, seconds=1500.0)
+LONG = Length(agents=8, hops=1500, bytes_harmed_for=60.0, frames_harmed=0.25, seconds=1500.0)
 ALGORITHM = rl.PIADMM1(start=rl.SealedStart())
 ANY = Mischief()
 
