@@ -31,6 +31,7 @@ from roundelay.agents.ringfile import write_ring
 from roundelay.agents.site import Site, SiteOptions
 from roundelay.problems import OwnProblem
 from roundelay.transcripts import Transcript
+from tests.agents.killing import Killer
 
 RUN = "00112233445566778899aabbccddeeff"
 
@@ -84,21 +85,14 @@ class ProcessRing:
             os._exit(code)
 
     def _be(self, number: int, kill_at: tuple[Point, int] | None) -> int:
-        left = 0 if kill_at is None else kill_at[1]
-
-        def reached(point: Point) -> None:
-            nonlocal left
-            if kill_at is not None and point is kill_at[0]:
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
         options = replace(
             self.options, seed=self.seed, encrypted=self.encrypted, listen=self.listen.get(number, ""),
             model=self.site_folder(number) / "model.json",
         )  # fmt: skip
         function = self.functions[number]
-        site = Site(self.site_folder(number), self.plan.run, Known(function), options, _log, reached)
+        site = Site(
+            self.site_folder(number), self.plan.run, Known(function), options, _log, Killer(self.folder, kill_at)
+        )
         self.wrap(site, number)
         asyncio.run(site.run())
         return 0
@@ -175,15 +169,15 @@ class ProcessRing:
     def transcript(self) -> Transcript:
         """The hops as they crossed the links, put together from all journals."""
         rows = [
-            (row.hop, number, row.receiver, np.frombuffer(row.sent or b""))
+            (row.sent_k, row.hop, number, row.receiver, np.frombuffer(row.sent or b""))
             for number in range(self.plan.agents)
             for row in self.visits(number)
             if row.sent_phase == 2
         ]
         rows.sort(key=lambda row: row[0])
         return Transcript(
-            np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), np.array([row[2] for row in rows]),
-            np.zeros(len(rows), bool), np.array([row[3] for row in rows]),
+            np.array([row[1] for row in rows]), np.array([row[2] for row in rows]), np.array([row[3] for row in rows]),
+            np.zeros(len(rows), bool), np.array([row[4] for row in rows]),
         )  # fmt: skip
 
 

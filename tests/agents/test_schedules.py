@@ -31,24 +31,23 @@ def shares_and_token(world: World) -> tuple[np.ndarray, np.ndarray]:
     return shares, estimates[0]
 
 
-@pytest.mark.parametrize("block", range(8))
-def test_crashes_and_bad_links_change_nothing(block: int) -> None:
-    for seed in range(block * 25, block * 25 + 25):
-        agents, algorithm = 3 + seed % 4, rl.PIADMM1(rho=3.0, start=rl.SealedStart())
-        stopping = Stopping(None, 40)
-        calm = new_world(seed, agents, 2, algorithm, stopping, 0.0)
-        calm.run()
-        wild = new_world(seed, agents, 2, algorithm, stopping, 0.4)
-        wild.crash_chance = 0.1
-        wild.run()
-        assert wild.crashes
-        wild.check_no_fork()
-        for name, station in calm.up.items():
-            other = wild.up[name].member.held
-            held = station.member.held
-            for mine, its in ((held.x, other.x), (held.y, other.y), (held.share, other.share)):
-                assert np.array_equal(mine, its)
-            assert np.array_equal(held.estimate, other.estimate)
+def crashes_change_nothing(seed: int) -> None:
+    """A run with crashes and bad links ends where the same run without them does."""
+    agents, algorithm = 3 + seed % 4, rl.PIADMM1(rho=3.0, start=rl.SealedStart())
+    stopping = Stopping(None, 40)
+    calm = new_world(seed, agents, 2, algorithm, stopping, 0.0)
+    calm.run()
+    wild = new_world(seed, agents, 2, algorithm, stopping, 0.4)
+    wild.crash_chance = 0.1
+    wild.run()
+    assert wild.crashes
+    wild.check_no_fork()
+    for name, station in calm.up.items():
+        other = wild.up[name].member.held
+        held = station.member.held
+        for mine, its in ((held.x, other.x), (held.y, other.y), (held.share, other.share)):
+            assert np.array_equal(mine, its)
+        assert np.array_equal(held.estimate, other.estimate)
 
 
 def change(world: World, removed: list[str], added: list[str]) -> None:
@@ -100,19 +99,18 @@ def _start(seed: int) -> object:
     return (rl.SealedStart(), rl.ZeroSumStart(), rl.UniformStart(0.0, 10.0))[seed % 3]
 
 
-@pytest.mark.parametrize("block", range(20))
-def test_epochs_never_fork_and_never_stall(block: int) -> None:
-    for seed in range(block * 250, block * 250 + 250):
-        world = random_membership(seed, Stopping(None, 25), crash=0.02)
-        world.run()
-        world.check_no_fork()
-        shares, token = shares_and_token(world)
-        scale = 1.0 + np.abs(shares).max()
-        assert np.allclose(shares.mean(axis=0), token, rtol=0.0, atol=1e-12 * scale)
+def epochs_hold(seed: int) -> None:
+    """Whoever comes and goes, the ring ends, no hand-over is taken twice, and the token is the mean of the shares."""
+    world = random_membership(seed, Stopping(None, 25), crash=0.02)
+    world.run()
+    world.check_no_fork()
+    shares, token = shares_and_token(world)
+    scale = 1.0 + np.abs(shares).max()
+    assert np.allclose(shares.mean(axis=0), token, rtol=0.0, atol=1e-12 * scale)
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_who_is_left_reaches_its_own_minimiser(seed: int) -> None:
+def the_minimiser_is_reached(seed: int) -> None:
+    """Those who are left minimise the sum of their own functions."""
     world = random_membership(seed, Stopping(1e-10, 100_000), crash=0.01)
     world.run(2_000_000)
     world.check_no_fork()
@@ -120,3 +118,23 @@ def test_who_is_left_reaches_its_own_minimiser(seed: int) -> None:
     pooled = rl.LeastSquares([f.features[0] for f in functions], [f.targets[0] for f in functions])
     _, token = shares_and_token(world)
     assert np.allclose(token, pooled.optimum, rtol=0.0, atol=1e-8)
+
+
+# Many more of each are in tests/agents/soak.py.
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_crashes_and_bad_links_change_nothing(block: int) -> None:
+    for seed in range(block * 6, block * 6 + 6):
+        crashes_change_nothing(seed)
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_epochs_never_fork_and_never_stall(block: int) -> None:
+    for seed in range(block * 50, block * 50 + 50):
+        epochs_hold(seed)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_who_is_left_reaches_its_own_minimiser(seed: int) -> None:
+    the_minimiser_is_reached(seed)

@@ -147,7 +147,10 @@ class Agent:
             except Exception as error:
                 self._fail(error)
         elif frame.kind == Kind.ACK:
-            self._acknowledged(peer, frame)
+            try:
+                self._acknowledged(peer, frame)
+            except Exception as error:
+                self._fail(error)
         elif frame.kind == Kind.PING:
             await self._send(peer, Kind.PONG, frame.k)
         elif frame.kind == Kind.PONG:

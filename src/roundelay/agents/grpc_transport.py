@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +27,9 @@ from roundelay.agents.wire import HEADER_BYTES
 
 SERVICE, METHOD = "roundelay.Ring", "Link"
 SPARE = 4096  # what gRPC may add to a frame
+
+# What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
+LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 
 class ListenError(RuntimeError):
@@ -86,8 +90,12 @@ class GrpcTransport:
         try:
             async with stream.writing:
                 await stream.write(data)
-        except (grpc.RpcError, asyncio.InvalidStateError, grpc.aio.UsageError):
+        except LINK_ERRORS:
             return False
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return False  # the stream was given up while this waited
         return True
 
     async def stop(self) -> None:
@@ -139,7 +147,8 @@ class GrpcTransport:
         else:
             answering = asyncio.current_task()
             assert answering is not None
-            await self._converse(peer, context.write, context.read, answering.cancel)
+            with suppress(asyncio.CancelledError):  # gRPC would report it as an error of this program
+                await self._converse(peer, context.write, context.read, answering.cancel)
 
     async def _dial(self, peer: int) -> None:
         back_off = BackOff()
@@ -150,8 +159,11 @@ class GrpcTransport:
                 await call.wait_for_connection()
                 back_off.succeeded()
                 await self._converse(peer, call.write, call.read, call.cancel)
-            except (grpc.RpcError, asyncio.InvalidStateError, grpc.aio.UsageError) as error:
+            except LINK_ERRORS as error:
                 self._trouble[peer] = self._diagnosis(peer, error)
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise  # otherwise the stream was given up, and is opened anew
             finally:
                 await channel.close()
             await asyncio.sleep(back_off.next())
@@ -225,3 +237,9 @@ def dials(plan: RingPlan, me: int, peer: int) -> bool:
     """Whether this member dials the other: the one that can't be dialled does, otherwise the one with the lower number."""
     mine, other = plan.members[me].address, plan.members[peer].address
     return bool(other) and (not mine or me < peer)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task itself is to end. A stream that was given up raises the same error in whoever waits for it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

@@ -199,6 +199,11 @@ class Journal:
                     self._forget_inbox()
             self._slot, self._keeping = slot, False
 
+    def let_go(self) -> None:
+        """The run's last hand-over is acknowledged: there is nothing to send any more."""
+        with self._refusals():
+            self._database.execute("update standing set receiver = -1")
+
     # ------------------------------------------------------------ the rest
 
     def _check_about(self, run: str, name: str) -> None:

@@ -18,7 +18,7 @@ from roundelay.algorithms.defences import ContributionNoise
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import loop
 from roundelay.engine.choose import TOKEN_SHAPES, Assembly, prepare
-from roundelay.engine.laps import Lap, lap_along
+from roundelay.engine.laps import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
@@ -162,9 +162,7 @@ class Member:
         """What this agent makes of a baton, and whom it goes to; None where the run is over."""
         if baton.phase == Phase.ITERATE:
             return self._iterate(baton)
-        lap = self._lap(baton.origin)
-        if not 1 <= baton.step <= len(lap.order) or lap.order[baton.step % len(lap.order)] != self.me:
-            raise BatonError(f"The baton is at step {baton.step} of its lap, which is not this member's.")
+        lap = self._lap(baton.phase, baton.origin, baton.hop)
         returned = baton.step == len(lap.order)
         if baton.phase == Phase.SUM:
             return self._summed(baton) if returned else self._pass_on(baton, lap, self._added)
@@ -172,10 +170,13 @@ class Member:
             return self._after_told(baton.purpose) if returned else self._pass_on(baton, lap, self._heard)
         if baton.phase == Phase.FROZEN:
             return self._asked(baton) if returned else self._pass_on(baton, lap, self._confirmed)
-        return None if returned else self._pass_on(baton, lap, self._ended)
+        # The last lap need not return: where it began nobody waits for it, and may have ended.
+        moved = self._pass_on(baton, lap, self._ended)
+        return moved if lap.works[baton.step + 1 :].any() else None
 
     def check(self, baton: Baton, previous: Vector | None) -> None:
-        """Refuse a token that has moved absurdly far since this agent last sent it on."""
+        """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
+        self._check_place(baton)
         if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
             return
         jump = float(np.linalg.norm(baton.numbers - previous))
@@ -186,6 +187,26 @@ class Member:
                 f"{held.largest_jump:.2g}."
             )
         held.largest_jump = max(held.largest_jump, jump)
+
+    def _check_place(self, baton: Baton) -> None:
+        """A hop or a step of a lap must be this member's and within the ring's agreement, and no hop is made twice."""
+        hop, iterates = baton.hop, baton.phase == Phase.ITERATE
+        own = 0 <= hop - self.first_hop <= self.plan.stopping.hops - iterates
+        if own and iterates:
+            own = dict(self._walk.functions)["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
+        elif own:
+            order = self._lap(baton.phase, baton.origin, hop).order
+            own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
+            own = own and order[baton.step % len(order)] == self.me
+        if not own:
+            raise BatonError(
+                f"The baton says that hop {hop}, at step {baton.step} of its lap, is this member's, which it is not."
+            )
+        begun = self.held.visits > 0 and self.held.hop >= self.first_hop
+        if begun and (
+            hop <= self.held.hop if baton.phase in (Phase.ITERATE, Phase.FROZEN) else baton.phase < Phase.ITERATE
+        ):
+            raise BatonError(f"The baton would go back to hop {hop}, but this member has made hop {self.held.hop}.")
 
     # ------------------------------------------------------------ laps before the first hop
 
@@ -262,8 +283,6 @@ class Member:
     def _hop(self, baton: Baton) -> Move | None:
         walk, hop = self._walk, baton.hop
         place = self.place_of(hop)
-        if dict(walk.functions)["agent_at"](walk.numbers, place) != self.me or hop < self.first_hop:
-            raise BatonError(f"The token says that hop {hop} is this member's, which it is not.")
         content = baton.content
         if dict(walk.functions)["works"](walk.numbers, place):
             baton, content = self.visit(baton)
@@ -372,11 +391,19 @@ class Member:
 
     # ------------------------------------------------------------ laps
 
-    def _lap(self, origin: int) -> Lap:
-        return lap_along(np.array(self.plan.order), origin)
+    def _lap(self, phase: Phase, origin: int, hop: int) -> Lap:
+        """The lap that began at a member when the token was to go on with `hop`.
+
+        On the cycle it goes on from where the token is, since a member may stand in the order more than once and every
+        hand-over has its place there.
+        """
+        order = np.array(self.plan.order)
+        if phase in (Phase.SUM, Phase.TELL):
+            return lap_at(order, 0)
+        return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
 
     def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> Move:
-        lap = self._lap(self.me)
+        lap = self._lap(phase, self.me, hop)
         return Move(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
 
     def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> Move:

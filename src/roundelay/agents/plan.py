@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from roundelay.algorithms.defences import MaskedLinks
 from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
@@ -166,6 +167,15 @@ class RingPlan:
         method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
         if getattr(method, "walk", None) is None or method.tokens != 1:
             raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
+        if isinstance(getattr(method, "defence", None), MaskedLinks):
+            raise ValueError(
+                "The links of a ring are encrypted already: leave out MaskedLinks, which is for simulations."
+            )
+        for name in ("alpha", "gamma"):
+            if getattr(self.algorithm, name, 0.0) is None:
+                raise ValueError(
+                    f"No site knows all data, from which {name} could follow: give {name} to the algorithm."
+                )
         return method
 
     @property

@@ -32,7 +32,8 @@ from roundelay.agents.site_tables import (
 
 FORMAT = 1
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
-MOST_EPOCHS, MOST_HOPS = 10**9, 2**62
+# Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
+MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
 ALL_LINKS = "all"  # a hundred sites that all reach each other have thousands of links
 DIGITS = frozenset("0123456789abcdef")
 

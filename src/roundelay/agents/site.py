@@ -130,8 +130,6 @@ class Site:
         plan = signed.plan
         member = self._member(plan)
         me, station = member.me, Station(member, journal, self.reached)
-        if station.finished or (member.finished and station.outgoing is not None and journal.standing() is None):
-            return True
         if station.heavy:
             keep_freed_memory()
         identity = self.identity if self.options.encrypted else None
@@ -153,13 +151,13 @@ class Site:
                 if self.options.meter:
                     await self._measure(agent)
                 await lingering
+            station.close()  # not after a failure, when what is in memory is worth nothing
             return member.finished
         finally:
             for task in (looking, running):
                 task.cancel()
             await asyncio.gather(looking, running, return_exceptions=True)
             await transport.stop()
-            station.close()
 
     async def _look(self, agent: Agent, signed: SignedPlan) -> None:
         """Look for what the operator has decided, and keep the privacy meter going."""

@@ -98,6 +98,9 @@ class Station:
         if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
             return False
         self.acknowledged = True
+        if self.member.finished:
+            # After a restart it must not wait for a neighbour that has ended.
+            self.journal.let_go()
         return True
 
     def read(self, frame: Frame) -> Baton:

@@ -125,7 +125,8 @@ def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
         return python_module(recipe_of(assembly, compiled=False), assembly.dim)
 
     if choice == "python":
-        return Prepared(plain().travel, numbers, "python", "as asked", plain)
+        module = plain()
+        return Prepared(module.travel, numbers, "python", "as asked", lambda: module)
     reason = "; ".join(part.why_not_compiled for part in assembly.parts if part.why_not_compiled)
     if not reason:
         try:

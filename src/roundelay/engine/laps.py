@@ -40,7 +40,12 @@ def lap_from(network: Network, first: int) -> Lap:
 
 def lap_along(order: Integers, first: int) -> Lap:
     """A tour, from one of its agents on."""
-    order = np.roll(order, -int(np.flatnonzero(order == first)[0]))
+    return lap_at(order, int(np.flatnonzero(order == first)[0]))
+
+
+def lap_at(order: Integers, place: int) -> Lap:
+    """A tour, from one of its places on: an agent may have several."""
+    order = np.roll(order, -place)
     works = np.zeros(len(order), np.bool_)
     works[np.unique(order, return_index=True)[1]] = True
     return Lap(order, works)

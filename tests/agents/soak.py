@@ -1,0 +1,59 @@
+"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [links] [schedules]`, by default all of them."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from roundelay.agents.points import Point
+from tests.agents import bad_links, chaos
+from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
+
+SEED = 2024
+
+
+def soak_chaos(folder: Path) -> None:
+    """Death at every point, and from outside."""
+    kills = chaos.chaos(folder, chaos.LONG, SEED)
+    print(kills.table())
+    assert all(kills.at[point] >= 10 for point in Point) and kills.total >= 200
+
+
+def soak_links(folder: Path) -> None:
+    """Bytes and frames that do not arrive as they were sent."""
+    _tell("bytes", bad_links.over_bad_bytes(folder / "bytes", bad_links.LONG, SEED))
+    _tell("frames", bad_links.over_bad_frames(folder / "frames", bad_links.LONG, SEED))
+
+
+def soak_schedules(folder: Path) -> None:
+    """Random orders of events, thousands of them."""
+    with ProcessPoolExecutor() as pool:
+        for check, count in ((crashes_change_nothing, 200), (epochs_hold, 5000), (the_minimiser_is_reached, 100)):
+            done = sum(1 for _ in pool.map(check, range(count), chunksize=10))
+            print(f"{check.__name__:>25} {done:6} schedules")
+
+
+def _tell(what: str, done: Counter[str]) -> None:
+    print(f"harm done to {what}: " + ", ".join(f"{name} {count}" for name, count in sorted(done.items())))
+
+
+PARTS: dict[str, Callable[[Path], None]] = {"chaos": soak_chaos, "links": soak_links, "schedules": soak_schedules}
+
+
+def main(names: list[str]) -> None:
+    """Run the parts that are named; the first thing that is wrong ends it."""
+    for name in names or list(PARTS):
+        with tempfile.TemporaryDirectory(prefix="roundelay-soak-") as folder:
+            began = time.monotonic()
+            print(f"== {name}", flush=True)
+            PARTS[name](Path(folder))
+            print(f"   {time.monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

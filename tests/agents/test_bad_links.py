@@ -1,0 +1,90 @@
+"""Whatever the links do, the states at the end are those of an undisturbed run, bit for bit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import roundelay as rl
+from roundelay.agents.baton import Baton
+from roundelay.agents.member import Member
+from roundelay.agents.plan import Stopping
+from roundelay.agents.site import Site
+from tests.agents.bad_frames import HARMS
+from tests.agents.bad_links import ALGORITHM, SHORT, over_bad_bytes, over_bad_frames
+from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
+from tests.agents.namespaces import hosts, why_not
+from tests.agents.processes import make_ring, own_functions
+from tests.agents.proxies import Mischief
+
+
+def test_bytes_that_are_cut_delayed_repeated_and_flipped_change_nothing(tmp_path: Path) -> None:
+    done = over_bad_bytes(tmp_path, SHORT, 1)
+    print(f"\n{dict(done)}")
+    assert done["cut"] and done["delay"] and done["flip"]
+
+
+def test_frames_that_are_lost_repeated_reordered_and_damaged_change_nothing(tmp_path: Path) -> None:
+    done = over_bad_frames(tmp_path, SHORT, 1)
+    print(f"\n{dict(done)}")
+    assert all(done[harm] for harm in HARMS)
+
+
+def test_a_link_that_falls_silent_is_opened_anew(tmp_path: Path) -> None:
+    """Nothing arrives and nobody says so: the agents find out by asking."""
+    only_stalls = Mischief(cut=0.0, stall=0.02, delay=0.0, truncate=0.0, repeat=0.0, flip=0.0, seconds=1.0)
+    done = over_bad_bytes(tmp_path, SHORT, 2, only_stalls)
+    assert done["stall"]
+
+
+def test_hosts_whose_cable_is_pulled_and_plugged_in_again(tmp_path: Path) -> None:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    problem = rl.paper_least_squares(agents=3, samples=6, dim=2, seed=4)
+    with hosts(3) as net:
+
+        def enter(site: Site, number: int) -> None:
+            net.enter(number)
+            slow_down(site, number)
+
+        addresses = [f"{net.address(number)}:7443" for number in range(3)]
+        ring = make_ring(
+            tmp_path, own_functions(problem), ALGORITHM, Stopping(None, 150), addresses=addresses, seed=4, wrap=enter
+        )  # fmt: skip
+        try:
+            for number in range(3):
+                ring.start(number)
+            wait_for(lambda: "link up" in ring.log_of(0) and len(ring.log_of(1)) > 0)
+            time.sleep(0.5)
+            net.cable(1, plugged=False)
+            time.sleep(1.5)
+            unplugged = set(ring.children)
+            net.cable(1, plugged=True)
+            ring.wait(90.0)
+        finally:
+            ring.stop()
+    assert unplugged == {0, 1, 2}  # the ring was not done before the cable was pulled
+    check_same(ring, simulated(ALGORITHM, problem, rl.ring(3), 150, 4))
+    check_every_hand_over_once(ring)
+
+
+def slow_down(site: Site, number: int) -> None:
+    """So that the run is still going on when something happens to the links."""
+    visit = Member._visit
+
+    def slowly(self: Member, baton: Baton) -> object:
+        time.sleep(0.02)
+        return visit(self, baton)
+
+    Member._visit = slowly  # type: ignore[assignment,method-assign]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,91 @@
+"""The end of a run: who dies there comes back, answers whoever still waits, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import roundelay as rl
+from roundelay.agents.agent import Agent
+from roundelay.agents.plan import Stopping
+from roundelay.agents.points import Point
+from roundelay.agents.site import Site
+from tests.agents.likeness import check_same, simulated
+from tests.agents.processes import ProcessRing, make_ring, own_functions
+
+SITES, HOPS, SEED = 4, 40, 3
+FIRST, LAST = (HOPS - 1) % SITES, (HOPS - 2) % SITES  # where the last lap begins and ends
+
+
+def new_ring(folder: Path, wrap: object = lambda site, number: None) -> tuple[ProcessRing, rl.Run]:
+    problem = rl.paper_least_squares(agents=SITES, samples=6, dim=2, seed=SEED)
+    ring = make_ring(folder, own_functions(problem), rl.IADMM(), Stopping(None, HOPS), seed=SEED, wrap=wrap)
+    return ring, simulated(rl.IADMM(), problem, rl.ring(SITES), HOPS, SEED)
+
+
+@pytest.mark.parametrize("point", [Point.AFTER_SYNC, Point.BEFORE_ACK])
+def test_the_last_acknowledgement_may_be_lost(point: Point, tmp_path: Path) -> None:
+    """The last hand-over is on disk, but its sender was not told: it must not wait for ever."""
+    ring, run = new_ring(tmp_path)
+    try:
+        for number in range(SITES):
+            ring.start(number, (point, HOPS // SITES + 1) if number == LAST else None)
+        ring.wait(20.0, again=True)
+    finally:
+        ring.stop()
+    check_same(ring, run)
+    assert (tmp_path / "kills").read_text().startswith(point.name)
+
+
+def test_where_the_last_lap_began_nobody_waits_for_its_end(tmp_path: Path) -> None:
+    """A member is down for longer than the first one stays after the end; it comes back, and all the others end."""
+    ring, run = new_ring(tmp_path)
+    asleep = (FIRST + 2) % SITES
+    try:
+        for number in range(SITES):
+            ring.start(number, (Point.AFTER_RECEIVE, HOPS // SITES + 1) if number == asleep else None)
+        deadline = time.monotonic() + 30.0
+        while set(ring.children) & {FIRST, asleep} and time.monotonic() < deadline:
+            assert set(ring.reap().values()) <= {0, -signal.SIGKILL}
+            time.sleep(0.01)
+        assert FIRST not in ring.children  # it has ended, since it is known that the next one has the last word
+        ring.start(asleep)
+        ring.wait(30.0)
+    finally:
+        ring.stop()
+    check_same(ring, run)
+
+
+def die_in_the_end(site: Site, number: int) -> None:
+    """Everything is acknowledged, and the site dies once before it has ended."""
+    mark = site.folder / "died"
+
+    async def dying(self: Agent) -> None:
+        await asyncio.sleep(0.5)  # the last acknowledgement is still on its way
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not mark.exists():
+        Agent.linger = dying  # type: ignore[method-assign]
+
+
+def test_who_dies_when_all_is_said_does_not_wait_for_those_who_have_gone(tmp_path: Path) -> None:
+    ring, run = new_ring(tmp_path, die_in_the_end)
+    try:
+        for number in range(SITES):
+            ring.start(number)
+        deadline = time.monotonic() + 20.0
+        while ring.children and time.monotonic() < deadline:
+            assert set(ring.reap().values()) <= {-signal.SIGKILL}
+            time.sleep(0.01)
+        assert not ring.children
+        ring.start(1)  # nobody else is there
+        ring.wait(20.0)
+    finally:
+        ring.stop()
+    check_same(ring, run)
