@@ -137,13 +137,13 @@ class Chaos:
 def slow_site(site: Site, number: int) -> None:
     """One site takes long over its work, so that it acknowledges before it is done."""
     if number == SLOW_SITE:
-        visit = member.Member._visit
+        visit = member.Member.visit
 
         def slowly(self: member.Member, baton: object) -> object:
             time.sleep(1.6 * agent.LONG)
             return visit(self, baton)  # type: ignore[arg-type]
 
-        member.Member._visit = slowly  # type: ignore[assignment,method-assign]
+        member.Member.visit = slowly  # type: ignore[assignment,method-assign]
 
 
 def chaos(folder: Path, size: Size, seed: int) -> Kills:

@@ -31,8 +31,8 @@ class Killer:
         self._since.add(point)
 
     def _die(self, point: Point) -> None:
-        # Long work is acknowledged before it is done, so that the points come in another order.
-        early = Point.AFTER_ACK in self._since if point in AFTERWARDS else Point.BEFORE_SYNC not in self._since
+        # Long work is journalled and acknowledged before it is done, so that the points come in another order.
+        early = Point.AFTER_ACK in self._since if point in AFTERWARDS else Point.BEFORE_SEND not in self._since
         note = os.open(self.folder / KILLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(note, f"{point.name} {int(early and point is not Point.AFTER_RECEIVE)}\n".encode())
         os.kill(os.getpid(), signal.SIGKILL)

@@ -74,13 +74,13 @@ def test_hosts_whose_cable_is_pulled_and_plugged_in_again(tmp_path: Path) -> Non
 
 def slow_down(site: Site, number: int) -> None:
     """So that the run is still going on when something happens to the links."""
-    visit = Member._visit
+    visit = Member.visit
 
     def slowly(self: Member, baton: Baton) -> object:
         time.sleep(0.02)
         return visit(self, baton)
 
-    Member._visit = slowly  # type: ignore[assignment,method-assign]
+    Member.visit = slowly  # type: ignore[assignment,method-assign]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
