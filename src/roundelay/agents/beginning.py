@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.algorithms.hidden_starts import SealedStart, ZeroSumStart
-from roundelay.algorithms.starts import uniform_states
+from roundelay.algorithms.starts import ZeroStart, uniform_states
 from roundelay.algorithms.token_method import TokenADMM, TokenMethod
 from roundelay.kernels import Vector
 from roundelay.masks import FixedPoint, PairSecrets, my_mask
@@ -52,6 +52,8 @@ def begin(
         x = uniform_states(seed, shape, start.low, start.high)[me]
         mask = my_mask(secrets, me, agents, problem.dim, start.scale)
         return Standing(x, method.rho * (x - mask), mask)
+    if isinstance(start, ZeroStart):  # not all members' zeros, which at a million unknowns take memory
+        return Standing(np.zeros(problem.dim), np.zeros(problem.dim), np.zeros(problem.dim))
     initial = method.start_states(seed, shape)
     return Standing(initial.x[me].copy(), initial.y[me].copy(), initial.share[me].copy())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import numpy as np
 from roundelay.agents.plan import KINDS, Kind
 from roundelay.agents.statistics import Standard
 from roundelay.agents.synced import write_synced
+from roundelay.kernels import Vector
 
 FORMAT = 1
 Value = TypeVar("Value")
@@ -95,6 +97,26 @@ def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
     except ValueError:
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.") from None
     write_synced(Path(path), (text + "\n").encode())
+
+
+def write_vector(path: Path, vector: Vector) -> None:
+    """Write many unknowns as a NumPy file, whole or not at all."""
+    content = io.BytesIO()
+    np.save(content, vector, allow_pickle=False)
+    write_synced(path, content.getbuffer())
+
+
+def read_vector(path: Path, dim: int) -> Vector:
+    """Read what `write_vector` wrote."""
+    try:
+        vector = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise ValueError(f"{path} can't be read as a vector: use a file that a ring has written.") from None
+    if vector.shape != (dim,) or vector.dtype != np.float64 or not np.isfinite(vector).all():
+        raise ValueError(
+            f"{path} does not hold {dim:,} finite numbers: use the model of a ring with the same unknowns."
+        )
+    return vector
 
 
 def load_model(path: str | Path) -> StoredModel:

@@ -25,6 +25,7 @@ from roundelay.agents.journal import Journal
 from roundelay.agents.local import Local
 from roundelay.agents.member import Member
 from roundelay.agents.memory import keep_freed_memory
+from roundelay.agents.models import read_vector, write_vector
 from roundelay.agents.plan import RingPlan
 from roundelay.agents.points import Reached, nothing_happens
 from roundelay.agents.ringfile import SignedPlan
@@ -36,6 +37,8 @@ from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
+# With more unknowns than this, those of an objective of the site's own stand in a file beside the model.
+MOST_COEFFICIENTS = 10_000
 # The privacy meter first looks after so many visits, and rests this many times as long as it took.
 FIRST_MEASURE, METER_SHARE = 10, 20.0
 PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
@@ -106,8 +109,9 @@ class Site:
             journal = Journal(self.home, self.run_id, self.identity.name)
             try:
                 self._end_earlier_epoch(signed, journal)
-                if await self._epoch(signed, journal):
-                    return self._end(signed, journal)
+                member = await self._epoch(signed, journal)
+                if member is not None:
+                    return self._end(signed, member)
             finally:
                 journal.close()
 
@@ -125,8 +129,8 @@ class Site:
         me = plan.number_of(self.identity.name)
         return Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
 
-    async def _epoch(self, signed: SignedPlan, journal: Journal) -> bool:
-        """Whether the run ended in this epoch; otherwise there is a newer one."""
+    async def _epoch(self, signed: SignedPlan, journal: Journal) -> Member | None:
+        """The member as the run ended for it in this epoch; None where there is a newer one."""
         plan = signed.plan
         member = self._member(plan)
         me, station = member.me, Station(member, journal, self.reached)
@@ -152,7 +156,7 @@ class Site:
                     await self._measure(agent)
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
-            return member.finished
+            return member if member.finished else None
         finally:
             for task in (looking, running):
                 task.cancel()
@@ -225,6 +229,9 @@ class Site:
         task, standard = self._newest().plan.task, None
         if isinstance(self.local, OwnRows):
             standard = self.local.standard(told)
+        beside = self.options.warm.with_suffix(".npy")
+        if task.kind == "custom" and task.dim > MOST_COEFFICIENTS and beside.exists():
+            return read_vector(beside, task.dim)
         return read_model(self.options.warm, task, standard)
 
     # ------------------------------------------------------------ the end
@@ -243,15 +250,12 @@ class Site:
             )
         return plans[-1]
 
-    def _end(self, signed: SignedPlan, journal: Journal) -> Ending:
-        plan = signed.plan
-        me = plan.number_of(self.identity.name)
-        member = Member(plan, me, self.local, 0, self._secrets(plan, me), None)
-        Station(member, journal)
-        held = member.held
+    def _end(self, signed: SignedPlan, member: Member) -> Ending:
+        plan, me, held = signed.plan, member.me, member.held
         assert held.estimate is not None
         standard = self.local.standard(held.told) if isinstance(self.local, OwnRows) else None
-        model = model_of(plan.task, standard, held.estimate)
+        large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
+        model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
         disagreement = float(np.linalg.norm(held.x[me] - held.estimate))
         notes = ModelNotes(
             run=plan.run,
@@ -264,6 +268,8 @@ class Site:
             ring_digest=signed.digest,
         )
         if self.options.model is not None:
+            if large:
+                write_vector(self.options.model.with_suffix(".npy"), held.estimate)
             write_model(self.options.model, model, notes)
         return Ending(model, notes, held.estimate)
 

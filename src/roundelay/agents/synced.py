@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 
-def write_synced(path: Path, content: bytes) -> None:
+def write_synced(path: Path, content: bytes | memoryview) -> None:
     """Write beside the target, have it on the disk, and move it into place; the move is on the disk too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
