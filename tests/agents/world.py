@@ -52,10 +52,6 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = (epoch, k, sender, frame)
 
-    def let_go(self) -> None:
-        assert self.row is not None
-        self.row = replace(self.row, receiver=-1)
-
     def settle(self, standing: Standing, visit: Visit | None) -> None:
         state = standing.state
         assert state is not None

@@ -73,4 +73,4 @@ def quick_sum(pieces: list[bytes | memoryview]) -> int:
         whole = len(piece) // 8 * 8
         words: Vector = np.frombuffer(piece[:whole], "<u8")
         total += int(words.sum(dtype=np.uint64)) + int.from_bytes(piece[whole:], "little")
-    return total % 2**63
+    return total % 2**64 - 2**63  # every bit counts, and SQLite can hold it

@@ -6,6 +6,7 @@ came, then `take`, which is on disk when it returns; then it may acknowledge, an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
@@ -103,7 +104,8 @@ class Station:
         self.acknowledged = True
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
-            self.journal.let_go()
+            self.standing = replace(self.standing, receiver=-1)
+            self.journal.settle(self.standing, None)
         return True
 
     def read(self, frame: Frame) -> Baton:
