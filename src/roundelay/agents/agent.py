@@ -76,6 +76,7 @@ class Agent:
         self._lock = asyncio.Lock()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries = 0
+        self._failed = False
 
     # ------------------------------------------------------------ running
 
@@ -144,7 +145,8 @@ class Agent:
         if frame.kind == Kind.BATON:
             try:
                 async with self._lock:
-                    await self._baton(peer, data, frame)
+                    if not self._failed:
+                        await self._baton(peer, data, frame)
             except Exception as error:
                 self._fail(error)
         elif frame.kind == Kind.ACK:
@@ -323,6 +325,8 @@ class Agent:
             self._over.set_result(None)
 
     def _fail(self, error: BaseException) -> None:
+        """Stop. What is held in memory is worth nothing any more, so that no baton may be worked on with it."""
+        self._failed = True
         if not self._over.done():
             self._over.set_exception(error)
 
