@@ -61,6 +61,7 @@ class Station:
                 outgoing = unpack_frame(before.outgoing, self.plan.run_bytes).body
                 self._sent = _token(unpack_baton(outgoing, self.member.layout))
         else:
+            self.member.held.summed = 0
             self.member.held.reason = None
             self.member.held.estimate = None
 
