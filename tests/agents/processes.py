@@ -37,14 +37,26 @@ RUN = "00112233445566778899aabbccddeeff"
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    """Ports that nobody listens on now, below those from which the system takes the near end of a connection.
+
+    From there another ring's connection could take one before it is listened on, while its agent is dead for instance.
+    Processes that run side by side start in different places.
+    """
+    global _next_port
+    ports: list[int] = []
+    while len(ports) < count:
+        _next_port = LOWEST + (_next_port + 1 - LOWEST) % (HIGHEST - LOWEST)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", _next_port))
+            except OSError:
+                continue
+            ports.append(_next_port)
     return ports
+
+
+LOWEST, HIGHEST = 12_000, 32_000
+_next_port = LOWEST + os.getpid() * 997 % (HIGHEST - LOWEST)
 
 
 @dataclass(eq=False)

@@ -116,6 +116,33 @@ def test_a_member_at_the_address_of_another_is_found_out(tmp_path: Path) -> None
     assert "is not site1" in trouble and plan.members[3].address in trouble
 
 
+def test_a_frame_longer_than_any_that_can_be_right_is_not_read(tmp_path: Path) -> None:
+    """Even from a neighbour; the link breaks, is opened anew, and what is short enough arrives."""
+    plan = plan_of(identities())
+    long, short = bytes(5_000_000), pack_frame(Kind.HELLO, plan.run_bytes, 0, 0)
+
+    async def meet_twice() -> Heard:
+        heard, own = Heard(), Heard()
+        listening = GrpcTransport(plan, 3, site("site3"), LARGEST)
+        dialling = GrpcTransport(plan, 0, site("site0"), 2 * len(long))
+        await listening.start(heard.deliver, heard.connected)
+        await dialling.start(own.deliver, own.connected)
+        for data in (long, short):
+            links = len(heard.up)
+            for _ in range(200):
+                await dialling.send(3, data)
+                await asyncio.sleep(0.05)
+                if heard.frames or (data is long and len(heard.up) > max(links, 1)):
+                    break
+        await dialling.stop()
+        await listening.stop()
+        return heard
+
+    heard = apart(tmp_path, meet_twice)
+    assert heard.frames and {data for _, data in heard.frames} == {short}
+    assert len(heard.up) > 1
+
+
 @pytest.mark.parametrize("whose", [0, 3])
 def test_an_expired_certificate_is_named(whose: int, tmp_path: Path) -> None:
     those = identities()

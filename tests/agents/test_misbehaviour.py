@@ -215,3 +215,24 @@ def test_a_baton_from_the_wrong_side_is_refused(tmp_path: Path) -> None:
         made.journal.close()
 
     asyncio.run(play())
+
+
+def test_a_member_adds_to_a_sum_once(tmp_path: Path) -> None:
+    """The mask of a sum is one for all: the difference of two sums under it would be what a site adds, in the open."""
+    plan = replace(PLAN, algorithm=rl.IADMM(rho=2.0, start=rl.SealedStart()))
+    baton = Baton(Phase.SUM, 0, 0, 1, 0, 0, np.array([5, 7], np.uint64))
+
+    async def play() -> None:
+        journal = Journal(tmp_path, RUN, "site1")
+        for k in (1, 4, 4):
+            # Started anew each time: it must not depend on what a process remembers.
+            member = Member(plan, ME, Known(least_squares(1, 2)), 1, SeededPairs(1))
+            transport = MemoryTransport(MemorySwitch(), ME, frozenset({0, 2}))
+            agent = Agent(Station(member, journal), transport)
+            await agent._deliver(SENDER, packed(baton, k))
+            assert agent.counts.taken == (k == 1)
+            assert ("added to sum 0 already" in agent.links[SENDER].refused) == (k > 1)
+        assert len(journal.visits()) == 1
+        journal.close()
+
+    asyncio.run(play())

@@ -49,10 +49,6 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def let_go(self) -> None:
-        assert self.row is not None
-        self.row = replace(self.row, receiver=-1)
-
     def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
         state = standing.state
         assert state is not None

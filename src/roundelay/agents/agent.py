@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,8 @@ class Agent:
         self._lock = asyncio.Lock()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries = 0
+        self._failed = False
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ running
 
@@ -84,11 +86,13 @@ class Agent:
         ticking = asyncio.create_task(self._tick())
         try:
             await self.transport.start(self._deliver, self._connected)
-            asyncio.get_running_loop().create_task(self._begin())
+            self._keep(self._begin())
             await self._over
         finally:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
+            while self.working and not self._failed:  # it would write to a journal that is closed
+                await asyncio.sleep(TICK)
 
     async def linger(self) -> None:
         """Answer for a while after the end, so that a neighbour whose acknowledgement got lost hears it again."""
@@ -141,11 +145,8 @@ class Agent:
                 health.refused = str(error)
             return
         if frame.kind == Kind.BATON:
-            try:
-                async with self._lock:
-                    await self._baton(peer, data, frame)
-            except Exception as error:
-                self._fail(error)
+            # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
+            await asyncio.shield(self._keep(self._handle(peer, data, frame)))
         elif frame.kind == Kind.ACK:
             try:
                 self._acknowledged(peer, frame)
@@ -164,6 +165,22 @@ class Agent:
             await self._send_outgoing(only=peer)
         else:
             self._heard_refusal(peer, frame)
+
+    async def _handle(self, peer: int, data: bytes, frame: Frame) -> None:
+        """One baton after another."""
+        try:
+            async with self._lock:
+                if not self._failed:
+                    await self._baton(peer, data, frame)
+        except Exception as error:
+            self._fail(error)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task of the agent's own."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _baton(self, peer: int, data: bytes, frame: Frame) -> None:
         try:
@@ -322,6 +339,8 @@ class Agent:
             self._over.set_result(None)
 
     def _fail(self, error: BaseException) -> None:
+        """Stop. What is held in memory is worth nothing any more, so that no baton may be worked on with it."""
+        self._failed = True
         if not self._over.done():
             self._over.set_exception(error)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -147,8 +146,7 @@ class GrpcTransport:
         else:
             answering = asyncio.current_task()
             assert answering is not None
-            with suppress(asyncio.CancelledError):  # gRPC would report it as an error of this program
-                await self._converse(peer, context.write, context.read, answering.cancel)
+            await self._converse(peer, context.write, context.read, answering.cancel)
 
     async def _dial(self, peer: int) -> None:
         back_off = BackOff()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ class Journal:
                 data = memoryview((self._file("state", self._slot)).read_bytes())
                 length = int.from_bytes(data[:8], "little")
                 outgoing, state = bytes(data[8 : 8 + length]), data[8 + length :]
-            if quick_sum([outgoing, state]) != checksum:
+            if _checksum((epoch, k, taken, receiver, sent_k, self._slot), [outgoing, state]) != checksum:
                 raise DamagedError("the checksum of the state is wrong")
             return Standing(epoch, k, taken, receiver, sent_k, outgoing, Record.read(state))
 
@@ -135,13 +136,13 @@ class Journal:
         """Frames that were acknowledged after the last settled state, in order, each with its sender."""
         with self._refusals():
             rows = self._database.execute(
-                "select i.sender, i.frame, i.slot, i.checksum from inbox i left join standing s "
+                "select i.epoch, i.k, i.sender, i.frame, i.slot, i.checksum from inbox i left join standing s "
                 "where s.only is null or (i.epoch, i.k) > (s.epoch, s.k) order by i.epoch, i.k"
             ).fetchall()
             frames = []
-            for sender, kept, slot, checksum in rows:
+            for epoch, k, sender, kept, slot, checksum in rows:
                 frame = self._file("inbox", slot).read_bytes() if slot else kept
-                if quick_sum([frame]) != checksum:
+                if _checksum((epoch, k, sender, slot), [frame]) != checksum:
                     raise DamagedError("the checksum of the inbox is wrong")
                 frames.append((sender, frame))
             return frames
@@ -168,27 +169,27 @@ class Journal:
                 self._write("inbox", slot, [frame])
             self._database.execute(
                 "insert or replace into inbox values (?, ?, ?, ?, ?, ?)",
-                (epoch, k, sender, kept, slot, quick_sum([frame])),
+                (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
             )
 
     def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
         """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
-        checksum, slot = quick_sum([outgoing, *pieces]), 0
+        slot = 0
         with self._refusals():
             if sum(map(len, pieces)) + len(outgoing) > BESIDE:
                 slot = 2 if self._slot == 1 else 1
+            plain = (standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k)
+            checksum = _checksum((*plain, slot), [outgoing, *pieces])
+            if slot:
                 self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
                 outgoing, pieces = b"", []
             with self._transaction():
                 self._database.execute(
                     "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k, outgoing,
-                        b"".join(pieces), slot, checksum,
-                    ),
-                )  # fmt: skip
+                    (*plain, outgoing, b"".join(pieces), slot, checksum),
+                )
                 for visit in visits:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
@@ -198,11 +199,6 @@ class Journal:
                 if self._keeping:
                     self._forget_inbox()
             self._slot, self._keeping = slot, False
-
-    def let_go(self) -> None:
-        """The run's last hand-over is acknowledged: there is nothing to send any more."""
-        with self._refusals():
-            self._database.execute("update standing set receiver = -1")
 
     # ------------------------------------------------------------ the rest
 
@@ -243,7 +239,7 @@ class Journal:
             raise JournalError(
                 f"A hand-over would have been taken twice ({error}): the agent stops before that."
             ) from None
-        except (sqlite3.DatabaseError, DamagedError) as error:
+        except (sqlite3.DatabaseError, DamagedError, UnicodeDecodeError, FileNotFoundError) as error:
             if "full" in str(error) or "disk I/O" in str(error):
                 raise JournalError(_full(self.folder, str(error))) from None
             if "locked" in str(error):
@@ -281,6 +277,14 @@ class Journal:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _checksum(plain: tuple[int, ...], pieces: list[bytes | memoryview]) -> int:
+    """A checksum of a row: its whole numbers and its bytes, since SQLite has none for its pages."""
+    try:
+        return quick_sum([struct.pack(f"<{len(plain)}q", *plain), *pieces])
+    except (struct.error, TypeError, ValueError) as error:
+        raise DamagedError(f"a row holds something else ({error})") from None
 
 
 def _full(folder: Path, why: str) -> str:

@@ -66,6 +66,7 @@ class Residuals:
 class Held:
     """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
 
+    `summed` is how many of this epoch's sums it has added to: the mask of each is used once.
     The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
     """
 
@@ -74,6 +75,7 @@ class Held:
     share: Matrix
     begun: bool = False
     visits: int = 0
+    summed: int = 0
     told: tuple[Vector, ...] = ()
     largest_jump: float = 0.0
     estimate: Vector | None = None
@@ -195,12 +197,17 @@ class Member:
         if own and iterates:
             own = dict(self._walk.functions)["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
         elif own:
-            order = self._lap(baton.phase, baton.origin, hop).order
+            order, works = self._lap(baton.phase, baton.origin, hop)
             own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
             own = own and order[baton.step % len(order)] == self.me
         if not own:
             raise BatonError(
                 f"The baton says that hop {hop}, at step {baton.step} of its lap, is this member's, which it is not."
+            )
+        adds = baton.phase == Phase.SUM and baton.step < len(order) and works[baton.step]
+        if adds and baton.purpose < self.held.summed:
+            raise BatonError(
+                f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
             )
         begun = self.held.visits > 0 and self.held.hop >= self.first_hop
         if begun and (
@@ -221,6 +228,7 @@ class Member:
             grid.check(share, self.plan.agents, "The largest share of the token")
             words = grid.encode(share)
             share[:] = grid.decode(words)  # what is summed is what it has in the token
+        self.held.summed = purpose + 1
         # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.
         turn = 0 if purpose == len(self.local.sums) else purpose + 1
         return words + my_seal(self.secrets, self.me, self.plan.agents, len(words), turn)

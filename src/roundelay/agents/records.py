@@ -48,7 +48,7 @@ class Record:
 def record_of(held: Held, me: int) -> Record:
     """What is held, without the rows that are not this agent's."""
     plain = [
-        held.begun, held.visits, held.largest_jump, held.hop, held.ended_by,
+        held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
         None if held.reason is None else int(held.reason), held.estimate is not None,
     ]  # fmt: skip
     estimate = () if held.estimate is None else (held.estimate,)
@@ -57,10 +57,11 @@ def record_of(held: Held, me: int) -> Record:
 
 def take_up(held: Held, me: int, record: Record) -> None:
     """Fill in what was held when the record was made."""
-    begun, visits, largest_jump, hop, ended_by, reason, has_estimate = json.loads(record.about)
+    begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate = json.loads(record.about)
     own, rest = record.vectors[:3], record.vectors[3:]
     held.x[me], held.y[me], held.share[me] = own
-    held.begun, held.visits, held.largest_jump, held.hop, held.ended_by = begun, visits, largest_jump, hop, ended_by
+    held.begun, held.visits, held.summed, held.largest_jump = begun, visits, summed, largest_jump
+    held.hop, held.ended_by = hop, ended_by
     held.reason = None if reason is None else Reason(reason)
     held.estimate = rest[0] if has_estimate else None
     held.told = tuple(rest[1:] if has_estimate else rest)
@@ -73,4 +74,4 @@ def quick_sum(pieces: list[bytes | memoryview]) -> int:
         whole = len(piece) // 8 * 8
         words: Vector = np.frombuffer(piece[:whole], "<u8")
         total += int(words.sum(dtype=np.uint64)) + int.from_bytes(piece[whole:], "little")
-    return total % 2**63
+    return total % 2**64 - 2**63  # every bit counts, and SQLite can hold it

@@ -58,6 +58,7 @@ class Station:
         if before.epoch == self.plan.epoch:
             self.standing = before
         else:
+            self.member.held.summed = 0
             self.member.held.reason = None
             self.member.held.estimate = None
 
@@ -101,7 +102,8 @@ class Station:
         self.acknowledged = True
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
-            self.journal.let_go()
+            self.standing = replace(self.standing, receiver=-1)
+            self.journal.settle(self.standing, ())
         return True
 
     def read(self, frame: Frame) -> Baton:

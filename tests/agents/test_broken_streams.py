@@ -1,0 +1,57 @@
+"""A stream that breaks ends whoever reads from it; the baton that came over it is worked on once, to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roundelay.agents.agent import LONG
+from roundelay.agents.baton import Baton
+from roundelay.agents.member import Member
+from tests.agents.test_misbehaviour import SENDER, packed, scene, state_of
+
+
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = Member._visit
+
+    def slowly(self: Member, baton: Baton) -> Any:
+        time.sleep(4.0 * LONG)
+        return visit(self, baton)
+
+    monkeypatch.setattr(Member, "_visit", slowly)
+
+
+def test_a_baton_is_worked_on_once_though_its_stream_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes again over the next stream while the work on it is still under way."""
+
+    async def calm() -> tuple[Any, ...]:
+        made = await scene(tmp_path / "calm")
+        assert made.baton is not None
+        await made.agent._deliver(SENDER, packed(made.baton, made.k))
+        found = state_of(made)[:-1]
+        made.journal.close()
+        return found
+
+    async def wild() -> tuple[Any, ...]:
+        made = await scene(tmp_path / "wild")
+        assert made.baton is not None
+        slow(monkeypatch)
+        made.agent.counts.working_seconds = 100.0  # its work is known to take long
+        taken, data = made.agent.counts.taken, packed(made.baton, made.k)
+        for _ in range(3):
+            stream = asyncio.create_task(made.agent._deliver(SENDER, data))
+            await asyncio.sleep(LONG / 2)
+            stream.cancel()
+            await asyncio.gather(stream, return_exceptions=True)
+        await made.agent._deliver(SENDER, data)
+        assert not made.agent._over.done()
+        assert made.agent.counts.taken == taken + 1 and made.agent.counts.duplicates == 3
+        found = state_of(made)[:-1]
+        made.journal.close()
+        return found
+
+    assert asyncio.run(calm()) == asyncio.run(wild())
