@@ -16,7 +16,7 @@ from tests.agents.test_misbehaviour import SENDER, packed, scene, state_of
 
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    visit = Member._visit
+    visit = Member.visit
 
     def slowly(self: Member, baton: Baton) -> Any:
         time.sleep(4.0 * LONG)

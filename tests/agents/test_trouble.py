@@ -145,7 +145,7 @@ def _no_room(*_: object) -> None:
 
 def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_path: Path) -> None:
     def ill(site: Site, number: int) -> None:
-        visit = Member._visit
+        visit = Member.visit
 
         def visit_ill(self: Member, baton: Baton) -> Any:
             if self.held.visits == 5:
@@ -159,7 +159,7 @@ def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_pat
             return visit(self, baton)
 
         if number == ILL and not (tmp_path / "repaired").exists():
-            Member._visit = visit_ill  # type: ignore[method-assign]
+            Member.visit = visit_ill  # type: ignore[method-assign]
 
     ring = new_ring(tmp_path, ill)
     try:

@@ -17,7 +17,11 @@ from roundelay.agents.wire import Frame, FrameError, Kind, pack_frame, pack_sent
 
 # Work that takes longer than this is acknowledged before it is done, so that the sender need not wait for it.
 LONG = 0.05
-TICK = 0.05
+TICK = 0.02
+# Where the loop was away for so long, the machine slept.
+SLEPT = 2.0
+# An acknowledgement waits so long for the token to make it needless; well below the shortest patience of a sender.
+ACK_DELAY = 0.02
 # A neighbour from which so many pings in a row came back in vain has a dead link.
 DEAF = 4
 PING_EVERY = 1.0
@@ -77,6 +81,7 @@ class Agent:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries = 0
         self._failed = False
+        self._owed: tuple[int, Frame, float] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ running
@@ -88,6 +93,7 @@ class Agent:
             await self.transport.start(self._deliver, self._connected)
             self._keep(self._begin())
             await self._over
+            await self._pay()
         finally:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
@@ -116,6 +122,12 @@ class Agent:
         """End this epoch's part of the run: a newer ring file has been accepted."""
         if not self._over.done():
             self._over.set_result(None)
+
+    @property
+    def holds_token(self) -> bool:
+        """Whether the token is here: it is being worked on, waits for the end of a pause, or can't be sent on."""
+        outgoing = self.station.outgoing
+        return self._lock.locked() or (outgoing is not None and not self.links[outgoing[0]].up)
 
     async def _begin(self) -> None:
         """Go on with what was acknowledged but not done, or start the epoch."""
@@ -211,10 +223,10 @@ class Agent:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)
             await self._work(peer, frame, baton)
-            # It is on disk: the ring need not wait for the acknowledgement.
+            # It is on disk: the ring need not wait for the acknowledgement. Where the token is back sooner than that is
+            # due, it is not sent at all, since the token tells the same.
             await self._send_outgoing()
-            if not early:
-                await self._acknowledge(peer, frame)
+            self._owed = None if early else (peer, frame, time.monotonic() + ACK_DELAY)
 
     async def _work(self, peer: int, frame: Frame, baton: Any) -> None:
         """Let the member do its part; on disk when done."""
@@ -236,6 +248,12 @@ class Agent:
     @property
     def _usual_work(self) -> float:
         return self.counts.working_seconds / self.counts.taken if self.counts.taken else 0.0
+
+    async def _pay(self) -> None:
+        """Send the acknowledgement that is owed."""
+        if self._owed is not None:
+            (peer, frame, _), self._owed = self._owed, None
+            await self._acknowledge(peer, frame)
 
     async def _acknowledge(self, peer: int, frame: Frame) -> None:
         self.station.reached(Point.BEFORE_ACK)
@@ -302,12 +320,14 @@ class Agent:
             await asyncio.sleep(TICK)
             now = time.monotonic()
             if (
-                now - last > 40 * TICK
+                now - last > SLEPT
             ):  # the machine slept, or the loop was busy: what waited in vain was this agent's fault
                 self.sent_at = now
                 for health in self.links.values():
                     health.pinged = 0.0
             last = now
+            if self._owed is not None and now >= self._owed[2] and not self._lock.locked():
+                await self._pay()
             outgoing = self.station.outgoing
             if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
                 self.patience.in_vain += 1

@@ -148,7 +148,7 @@ class Station:
     def take(self, sender: int, frame: Frame, baton: Baton) -> None:
         """Work on a baton; when this returns, what came of it is on disk, or follows from what is there."""
         # That the token is here again shows that what was sent before has been taken: it need not be held.
-        self.standing = replace(self.standing, outgoing=b"", state=None)
+        self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
         self._settle(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     # ------------------------------------------------------------ the rest

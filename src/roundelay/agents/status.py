@@ -126,7 +126,7 @@ class Watch:
         """How things stand now."""
         agent, plan, held = self.agent, self.agent.plan, self.agent.station.member.held
         standing = agent.station.standing
-        here = agent.working or agent.paused or agent.station.outgoing is not None
+        here = agent.holds_token
         return Status(
             site=plan.members[agent.me].name,
             run=plan.run,
