@@ -174,7 +174,7 @@ def test_events_come_as_the_run_goes_on(ring: LiveRing) -> None:
     assert [status["hop"] for status in seen] == sorted(status["hop"] for status in seen)
     assert len(seen[-1]["residuals"]) > len(seen[0]["residuals"])
     assert all(one != other for one, other in pairwise(seen)), "only what changed is told"
-    assert {status["token_place"] for status in seen} > {0}
+    assert len({status["token_place"] for status in seen}) > 1
 
 
 def test_a_paused_agent_is_quiet_but_for_the_heartbeat(ring: LiveRing, monkeypatch: pytest.MonkeyPatch) -> None:

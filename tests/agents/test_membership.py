@@ -1,0 +1,162 @@
+"""Members of a ring of real processes come, go, die and change their keys while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.agents.folder import accept
+from roundelay.agents.identity import load_identity, make_identity, save_identity
+from roundelay.agents.invitations import read_invitation, write_invitation
+from roundelay.agents.models import load_model
+from roundelay.agents.plan import RingPlan, Stopping
+from roundelay.agents.planning import dropped, joined, renewed
+from roundelay.agents.ringfile import read_ring, write_ring
+from tests.agents.processes import ProcessRing, free_ports, make_ring
+from tests.agents.world import least_squares
+
+DIM = 3
+STARTS = (rl.SealedStart(), rl.ZeroSumStart())
+
+
+class Consortium:
+    """A ring whose members change."""
+
+    def __init__(self, folder: Path, sites: int, algorithm: object, tolerance: float = 1e-10) -> None:
+        self.functions = {f"site{number}": least_squares(number, DIM) for number in range(sites)}
+        functions = list(self.functions.values())
+        self.ring = make_ring(folder, functions, algorithm, Stopping(tolerance), seed=None)
+        self.text = (folder / "ring.toml").read_bytes()
+        self.rings = dict.fromkeys(self.functions, self.ring)
+
+    @property
+    def plan(self) -> RingPlan:
+        return read_ring(self.text, "the ring file").plan
+
+    def start(self, name: str) -> None:
+        """Start a site's process, with the newest plan that it has accepted."""
+        plan = self.plan
+        functions = [self.functions[member.name] for member in plan.members]
+        ring = ProcessRing(self.ring.folder, plan, functions, seed=None)
+        ring.start(plan.number_of(name))
+        self.rings[name] = ring
+
+    def start_all(self) -> None:
+        for name in self.functions:
+            self.start(name)
+
+    def kill(self, name: str) -> None:
+        ring = self.rings[name]
+        ring.kill(next(iter(ring.children)))
+        ring.stop()
+
+    def decide(self, plan: RingPlan, signer: str) -> None:
+        """One member signs the next epoch, and the operators accept it, one after another."""
+        self.text = write_ring(plan, load_identity(self.ring.folder / signer))
+        for member in plan.members:
+            accept(self.ring.folder / member.name, self.text)
+            time.sleep(0.05)
+
+    @property
+    def digest(self) -> str:
+        return read_ring(self.text, "the ring file").digest
+
+    def hops(self, name: str) -> int:
+        """How many hand-overs a site's log and journal would show: read from its process's own output."""
+        return self.rings[name].log_of(self.rings[name].plan.number_of(name)).count("epoch")
+
+    def wait(self) -> None:
+        for ring in self.rings.values():
+            ring.wait(90.0)
+
+    def stop(self) -> None:
+        for ring in self.rings.values():
+            ring.stop()
+
+    def check_minimiser(self) -> None:
+        """Every member has the minimiser of those who are there, to 1e-8."""
+        functions = [self.functions[member.name] for member in self.plan.members]
+        pooled = rl.LeastSquares([f.features[0] for f in functions], [f.targets[0] for f in functions])
+        for member in self.plan.members:
+            stored = load_model(self.ring.folder / member.name / "model.json")
+            assert stored.about.epoch == self.plan.epoch
+            found = np.array([value for _, value in stored.model.coefficients])
+            assert np.allclose(found, pooled.optimum, rtol=0.0, atol=1e-8), member.name
+
+
+def slowly(algorithm: Callable[..., object], start: object) -> object:
+    """So small a ρ that there is time for changes."""
+    return algorithm(rho=0.01, start=start)
+
+
+@pytest.mark.parametrize("start", STARTS, ids=["sealed", "zero-sum"])
+def test_a_member_dies_and_is_dropped_and_another_joins(start: object, tmp_path: Path) -> None:
+    ring = Consortium(tmp_path, 5, slowly(rl.PIADMM1, start))
+    try:
+        ring.start_all()
+        time.sleep(1.0)
+        ring.kill("site2")
+        ring.decide(dropped(ring.plan, ["site2"], previous=ring.digest), "site0")
+        time.sleep(0.7)
+        name = "newcomer"
+        save_identity(tmp_path / name, make_identity(name))
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        invitation = read_invitation(write_invitation(load_identity(tmp_path / name), address), name)
+        ring.functions[name] = least_squares(77, DIM)
+        everybody = [
+            (one.name, other.name) for one in ring.plan.members for other in ring.plan.members if one.name < other.name
+        ]
+        links = [*everybody, *((one.name, name) for one in ring.plan.members)]
+        ring.decide(joined(ring.plan, [invitation], links, previous=ring.digest), "site3")
+        ring.start(name)
+        ring.wait()
+        ring.check_minimiser()
+    finally:
+        ring.stop()
+
+
+def test_two_die_before_the_first_visit(tmp_path: Path) -> None:
+    ring = Consortium(tmp_path, 5, slowly(rl.IADMM, rl.SealedStart()))
+    try:
+        for name in ("site1", "site2", "site4"):
+            ring.start(name)
+        time.sleep(0.5)  # nothing can have begun: the first member never came
+        ring.decide(dropped(ring.plan, ["site0", "site3"], all_links(ring), previous=ring.digest), "site1")
+        ring.wait()
+        ring.check_minimiser()
+    finally:
+        ring.stop()
+
+
+def all_links(ring: Consortium) -> list[tuple[str, str]]:
+    names = [member.name for member in ring.plan.members]
+    return [(one, other) for one in names for other in names if one < other]
+
+
+def test_a_key_is_renewed_and_the_old_one_is_not_let_in(tmp_path: Path) -> None:
+    ring = Consortium(tmp_path, 4, slowly(rl.PIADMM1, rl.SealedStart()))
+    try:
+        ring.start_all()
+        time.sleep(0.7)
+        ring.kill("site1")
+        member = ring.plan.members[1]
+        fresh = replace(make_identity("site1"))
+        for path in ("key.pem", "certificate.pem", "mask.key"):
+            (tmp_path / "site1" / path).unlink()
+        kept = tmp_path / "kept"
+        save_identity(kept, fresh)
+        for path in ("key.pem", "certificate.pem", "mask.key"):
+            (kept / path).rename(tmp_path / "site1" / path)
+        invitation = read_invitation(write_invitation(load_identity(tmp_path / "site1"), member.address), "site1")
+        ring.decide(renewed(ring.plan, invitation, previous=ring.digest), "site2")
+        ring.start("site1")
+        ring.wait()
+        ring.check_minimiser()
+    finally:
+        ring.stop()
