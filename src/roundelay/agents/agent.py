@@ -157,8 +157,12 @@ class Agent:
                 health.refused = str(error)
             return
         if frame.kind == Kind.BATON:
-            # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
-            await asyncio.shield(self._keep(self._handle(peer, data, frame)))
+            handling = self._handle(peer, data, frame)
+            if self._takes_long:
+                # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
+                await asyncio.shield(self._keep(handling))
+            else:  # nothing is waited for until it is on disk
+                await handling
         elif frame.kind == Kind.ACK:
             try:
                 self._acknowledged(peer, frame)
@@ -218,7 +222,7 @@ class Agent:
             self.arrived = time.monotonic()
             self.links[peer].refused = ""
             self.station.reached(Point.AFTER_RECEIVE)
-            early = self.paused or self.station.heavy or self._usual_work > LONG
+            early = self._takes_long
             if early:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)
@@ -235,7 +239,7 @@ class Agent:
         self.working = True
         began = time.perf_counter()
         try:
-            if self._usual_work > LONG:
+            if self.station.heavy or self._usual_work > LONG:
                 await asyncio.to_thread(self.station.take, peer, frame, baton)
             else:
                 self.station.take(peer, frame, baton)
@@ -244,6 +248,11 @@ class Agent:
         self.counts.working_seconds += time.perf_counter() - began
         self.counts.taken += 1
         self.on_visit()
+
+    @property
+    def _takes_long(self) -> bool:
+        """Whether a baton is acknowledged before it is worked on."""
+        return self.paused or self.station.heavy or self._usual_work > LONG
 
     @property
     def _usual_work(self) -> float:

@@ -19,6 +19,8 @@ from roundelay.agents.records import DamagedError, Record, quick_sum
 FORMAT = 1
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
+# The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
+LOG_PAGES = 256
 # Where states are that large, only every eighth is written; those between follow from what was received since.
 SETTLE_EVERY = 8
 INBOX_SLOTS = SETTLE_EVERY + 2
@@ -93,7 +95,9 @@ class Journal:
                 self._database.execute("pragma synchronous=full")
                 # Held from the first write on: a second agent on the same journal would be a second state of one site.
                 self._database.execute("pragma locking_mode=exclusive")
+                self._database.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
                 self._database.executescript(_TABLES)
+                self._grow_log()
                 self._check_about(run, name)
                 # The file that the database names must not be the next one to be written.
                 self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
@@ -201,6 +205,14 @@ class Journal:
             self._slot, self._keeping = slot, False
 
     # ------------------------------------------------------------ the rest
+
+    def _grow_log(self) -> None:
+        """Let the log have its final length from the start."""
+        with self._transaction():
+            self._database.execute("create table room (space blob)")
+            self._database.execute("insert into room values (zeroblob(?))", (4096 * (LOG_PAGES + 64),))
+            self._database.execute("drop table room")
+        self._database.execute("pragma wal_checkpoint(full)")
 
     def _check_about(self, run: str, name: str) -> None:
         known = dict(self._database.execute("select key, value from about").fetchall())
