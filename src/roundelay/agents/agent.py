@@ -20,8 +20,6 @@ LONG = 0.05
 TICK = 0.02
 # Where the loop was away for so long, the machine slept.
 SLEPT = 2.0
-# An acknowledgement waits so long for the token to make it needless; well below the shortest patience of a sender.
-ACK_DELAY = 0.02
 # A neighbour from which so many pings in a row came back in vain has a dead link.
 DEAF = 4
 PING_EVERY = 1.0
@@ -81,7 +79,7 @@ class Agent:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries = 0
         self._failed = False
-        self._owed: tuple[int, Frame, float] | None = None
+        self._waiting: tuple[int, bytes, Frame] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ running
@@ -93,7 +91,6 @@ class Agent:
             await self.transport.start(self._deliver, self._connected)
             self._keep(self._begin())
             await self._over
-            await self._pay()
         finally:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
@@ -133,9 +130,10 @@ class Agent:
         """Go on with what was acknowledged but not done, or start the epoch."""
         try:
             async with self._lock:
-                for sender, data in self.station.kept():
-                    frame = unpack_frame(data, self.plan.run_bytes)
-                    await self._work(sender, frame, self.station.read(frame))
+                if self.station.kept():
+                    while self.paused:
+                        await self._resume.wait()
+                    await asyncio.to_thread(self.station.catch_up)
                 if self.station.may_start:
                     self.station.start()
                 await self._send_outgoing()
@@ -158,10 +156,10 @@ class Agent:
             return
         if frame.kind == Kind.BATON:
             handling = self._handle(peer, data, frame)
-            if self._takes_long:
+            if self._takes_long or self.station.heavy:
                 # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
                 await asyncio.shield(self._keep(handling))
-            else:  # nothing is waited for until it is on disk
+            else:  # nothing is waited for until it is done
                 await handling
         elif frame.kind == Kind.ACK:
             try:
@@ -220,6 +218,10 @@ class Agent:
         else:
             assert baton is not None
             self.arrived = time.monotonic()
+            if self.station.outgoing is not None:
+                # Until the last hand-over is on the next member's disk it must be there to be sent again.
+                self._waiting = (peer, data, frame)
+                return
             self.links[peer].refused = ""
             self.station.reached(Point.AFTER_RECEIVE)
             early = self._takes_long
@@ -227,42 +229,45 @@ class Agent:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)
             await self._work(peer, frame, baton)
-            # It is on disk: the ring need not wait for the acknowledgement. Where the token is back sooner than that is
-            # due, it is not sent at all, since the token tells the same.
-            await self._send_outgoing()
-            self._owed = None if early else (peer, frame, time.monotonic() + ACK_DELAY)
+            first = self.station.sends_first
+            if first:
+                await self._send_outgoing()
+            await self._aside(self.station.secure, peer, data, frame)
+            if not first:
+                await self._send_outgoing()
+            if not early:
+                await self._acknowledge(peer, frame)
+            self._end_if_finished()
 
     async def _work(self, peer: int, frame: Frame, baton: Any) -> None:
-        """Let the member do its part; on disk when done."""
+        """Let the member do its part."""
         while self.paused:
             await self._resume.wait()
         self.working = True
         began = time.perf_counter()
         try:
-            if self.station.heavy or self._usual_work > LONG:
-                await asyncio.to_thread(self.station.take, peer, frame, baton)
-            else:
-                self.station.take(peer, frame, baton)
+            await self._aside(self.station.work, peer, frame, baton)
         finally:
             self.working = False
         self.counts.working_seconds += time.perf_counter() - began
         self.counts.taken += 1
         self.on_visit()
 
+    async def _aside(self, work: Callable[..., None], *arguments: Any) -> None:
+        """In a thread where it takes long, so that neighbours are answered meanwhile."""
+        if self.station.heavy or self._usual_work > LONG:
+            await asyncio.to_thread(work, *arguments)
+        else:
+            work(*arguments)
+
     @property
     def _takes_long(self) -> bool:
         """Whether a baton is acknowledged before it is worked on."""
-        return self.paused or self.station.heavy or self._usual_work > LONG
+        return self.paused or self._usual_work > LONG
 
     @property
     def _usual_work(self) -> float:
         return self.counts.working_seconds / self.counts.taken if self.counts.taken else 0.0
-
-    async def _pay(self) -> None:
-        """Send the acknowledgement that is owed."""
-        if self._owed is not None:
-            (peer, frame, _), self._owed = self._owed, None
-            await self._acknowledge(peer, frame)
 
     async def _acknowledge(self, peer: int, frame: Frame) -> None:
         self.station.reached(Point.BEFORE_ACK)
@@ -275,6 +280,9 @@ class Agent:
                 self.patience.answered(time.monotonic() - self.sent_at)
             self.patience.in_vain = 0
             self._end_if_finished()
+            if self._waiting is not None:
+                waiting, self._waiting = self._waiting, None
+                self._keep(self._handle(*waiting))
 
     def _heard_refusal(self, peer: int, frame: Frame) -> None:
         sentence = unpack_sentence(frame.body)
@@ -335,8 +343,6 @@ class Agent:
                 for health in self.links.values():
                     health.pinged = 0.0
             last = now
-            if self._owed is not None and now >= self._owed[2] and not self._lock.locked():
-                await self._pay()
             outgoing = self.station.outgoing
             if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
                 self.patience.in_vain += 1

@@ -13,8 +13,13 @@ class Local(Protocol):
     """A site's own part.
 
     `sums` says how many numbers each sum has that all sites form before the fit, under masks: statistics of the data,
-    for instance. `told` has the totals so far, each after the number of sites that were summed.
+    for instance. `told` has the totals so far, each after the number of sites that were summed. `repeatable` says that the
+    function gives the same bits when it is asked again, also in another process.
     """
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the function gives the same bits when it is asked again."""
 
     @property
     def sums(self) -> tuple[int, ...]:
@@ -33,6 +38,7 @@ class Known:
 
     function: OwnProblem
     sums: tuple[int, ...] = ()
+    repeatable: bool = True
 
     def summand(self, told: tuple[Vector, ...]) -> Vector:
         """There are no sums."""

@@ -141,6 +141,11 @@ class Member:
         return self._own
 
     @property
+    def repeatable(self) -> bool:
+        """Whether a hop that is made again gives the same bits: all draws are keyed by the hop, so the function decides."""
+        return self.local.repeatable and not self._noisy
+
+    @property
     def finished(self) -> bool:
         """Whether the run is over for this agent."""
         return self.held.reason is not None

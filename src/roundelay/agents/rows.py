@@ -24,6 +24,7 @@ class OwnRows:
 
     task: Task
     table: Table
+    repeatable: bool = True
 
     @property
     def sums(self) -> tuple[int, ...]:

@@ -1,7 +1,12 @@
 """Never lost, never twice: which batons an agent takes, and what it owes the next one.
 
 There is no link and no clock in here, so that every order of events can be tried. The agent calls `judge` for a baton that
-came, then `take`, which is on disk when it returns; then it may acknowledge, and send `outgoing` until that is acknowledged.
+came, `work` to do its part, `secure` to have it on disk, and only then acknowledges. It sends `outgoing` until that is
+acknowledged, and takes no other baton before.
+
+Where the work can be repeated to the last bit (`sends_first`) the baton may go on before it is secured: an agent that dies
+in between is sent the same baton again, since it has not acknowledged it, and makes the same of it. Whoever sent it has it
+still, or is sent again what it made it from, and so on back to somebody who has it on disk.
 """
 
 from __future__ import annotations
@@ -41,6 +46,8 @@ class Station:
         self.acknowledged = False
         self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
         self._unsettled: list[Visit] = []
+        self._hopped = False
+        self._kept = -1
         self._open()
 
     def _open(self) -> None:
@@ -118,7 +125,8 @@ class Station:
         return 4 * 8 * self.plan.vectors * self.plan.dim > BESIDE
 
     def keep(self, sender: int, data: bytes, frame: Frame) -> None:
-        """Journal a baton before it is worked on: one that will take long, or whose result is not written each time."""
+        """Journal a baton before it is worked on, where that will take long."""
+        self._kept = frame.k
         self.reached(Point.BEFORE_SYNC)
         self.journal.keep_inbox(frame.epoch, frame.k, sender, data)
         self.reached(Point.AFTER_SYNC)
@@ -132,7 +140,8 @@ class Station:
         """Work on all that was kept, right after opening: so an agent ends an epoch in which it died."""
         for sender, data in self.kept():
             frame = unpack_frame(data, self.plan.run_bytes)
-            self.take(sender, frame, self.read(frame))
+            self._kept = frame.k
+            self.work(sender, frame, self.read(frame))
         self.close()
 
     def close(self) -> None:
@@ -142,50 +151,52 @@ class Station:
             self._unsettled = []
 
     def start(self) -> None:
-        """Start the epoch."""
-        self._settle(self.member.first(), 0, 0, -1, None)
+        """Start the epoch; on disk when this returns."""
+        self._made(self.member.first(), 0, 0, -1, None)
+        self._settle()
 
-    def take(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Work on a baton; when this returns, what came of it is on disk, or follows from what is there."""
-        # That the token is here again shows that what was sent before has been taken: it need not be held.
+    def work(self, sender: int, frame: Frame, baton: Baton) -> None:
+        """Do this member's part. What was sent before has been acknowledged, and need not be held any more."""
         self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
-        self._settle(self.member.act(baton), frame.k, frame.checksum, sender, baton)
+        self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
+
+    @property
+    def sends_first(self) -> bool:
+        """Whether what was made of the last baton may go on before it is on disk, since it can be made again."""
+        return self._hopped and self.member.repeatable
+
+    def secure(self, sender: int, data: bytes, frame: Frame) -> None:
+        """Have on disk what was made of a baton: the state itself, or where that is large what it follows from."""
+        if not (self.heavy and self._hopped) or len(self._unsettled) >= SETTLE_EVERY:
+            self._settle()
+        elif self._kept != frame.k:
+            self.keep(sender, data, frame)
 
     # ------------------------------------------------------------ the rest
 
-    def _settle(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None) -> None:
+    def _made(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None) -> None:
+        """Note what came of a baton, in memory."""
         plan, held = self.plan, self.member.held
         receiver, sent_k, data = -1, -1, b""
         if move is not None:
             receiver, sent_k = move.receiver, k + 1
             data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
-        standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, record_of(held, self.me))
         sent = None if move is None else move.baton
-        visit = Visit(
-            plan.epoch,
-            k,
-            sent_k,
-            _phase(baton),
-            _phase(sent),
-            held.hop,
-            sender,
-            receiver,
-            taken,
-            _numbers(baton),
-            _numbers(sent),
-        )
-        self._unsettled.append(visit)
-        if self._must_settle(baton, sent):
-            self.reached(Point.BEFORE_SYNC)
-            self.journal.settle(standing, self._unsettled)
-            self.reached(Point.AFTER_SYNC)
-            self._unsettled = []
-        self.standing, self.acknowledged = standing, False
+        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, record_of(held, self.me))
+        self.acknowledged = False
+        self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
+        self._unsettled.append(
+            Visit(
+                plan.epoch, k, sent_k, _phase(baton), _phase(sent), held.hop, sender, receiver, taken,
+                _numbers(baton), _numbers(sent),
+            )
+        )  # fmt: skip
 
-    def _must_settle(self, received: Baton | None, sent: Baton | None) -> bool:
-        """Always, but for a large state in the middle of the hops: it was kept what it follows from."""
-        hopping = received is not None and sent is not None and received.phase == sent.phase == Phase.ITERATE
-        return not (self.heavy and hopping) or len(self._unsettled) >= SETTLE_EVERY
+    def _settle(self) -> None:
+        self.reached(Point.BEFORE_SYNC)
+        self.journal.settle(self.standing, self._unsettled)
+        self.reached(Point.AFTER_SYNC)
+        self._unsettled = []
 
     def _check_counter(self, sender: int, k: int) -> None:
         """On a lap every hand-over has its place; on a random walk the counter only rises."""
