@@ -153,6 +153,8 @@ class World:
         if station.outgoing is not None:
             receiver, data = station.outgoing
             self._maybe_crash(Point.BEFORE_SEND)
+            if station.earlier:
+                self.post(name, station.plan.members[receiver].name, station.earlier)
             self.post(name, station.plan.members[receiver].name, data)
             self._maybe_crash(Point.AFTER_SEND)
 
@@ -176,6 +178,9 @@ class World:
         frame = unpack_frame(data, plan.run_bytes)
         if sender not in {member.name for member in plan.members}:
             return  # refused in the handshake
+        if frame.kind == Kind.HELLO:
+            self.send_outgoing(name)
+            return
         if frame.kind == Kind.ACK:
             station.acknowledge(frame.epoch, frame.k)
             return
@@ -183,7 +188,9 @@ class World:
         ack = pack_frame(Kind.ACK, plan.run_bytes, plan.epoch, frame.k)
         if verdict is Verdict.KNOWN:
             self.post(name, sender, ack)
-        if verdict is not Verdict.NEW or station.outgoing is not None:
+        if verdict is Verdict.AHEAD:
+            self.post(name, sender, pack_frame(Kind.HELLO, plan.run_bytes, plan.epoch, station.standing.k + 1))
+        if verdict is not Verdict.NEW or (station.outgoing is not None and not station.implicit):
             return  # where the last hand-over is not acknowledged yet, this one is sent again
         self._maybe_crash(Point.AFTER_RECEIVE)
         baton = station.read(frame)
@@ -198,7 +205,7 @@ class World:
         station.secure(number, data, frame)
         if not first:
             self.send_outgoing(name)
-        if not early:
+        if not early and not (first and station.implicit and self.rng.random() < 0.5):
             self._acknowledge(name, sender, ack)
 
     def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:

@@ -18,6 +18,8 @@ from roundelay.agents.wire import Frame, FrameError, Kind, pack_frame, pack_sent
 # Work that takes longer than this is acknowledged before it is done, so that the sender need not wait for it.
 LONG = 0.05
 TICK = 0.02
+# An acknowledgement waits so long for the token to make it needless; well below the shortest patience of a sender.
+ACK_DELAY = 0.02
 # Where the loop was away for so long, the machine slept.
 SLEPT = 2.0
 # A neighbour from which so many pings in a row came back in vain has a dead link.
@@ -79,6 +81,7 @@ class Agent:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries = 0
         self._failed = False
+        self._owed: tuple[int, Frame, float] | None = None
         self._waiting: tuple[int, bytes, Frame] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -176,7 +179,7 @@ class Agent:
             health.epoch = frame.epoch
             if frame.epoch > self.plan.epoch:
                 self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
-            await self._send_outgoing(only=peer)
+            await self._send_outgoing(only=peer, again=True)
         else:
             self._heard_refusal(peer, frame)
 
@@ -211,6 +214,8 @@ class Agent:
             await self._send(peer, Kind.REFUSAL, frame.k, pack_sentence(sentence))
         elif verdict is Verdict.NEW_EPOCH:
             self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
+        elif verdict is Verdict.AHEAD:
+            await self._send(peer, Kind.HELLO, self.station.standing.k + 1)
         elif verdict is Verdict.KNOWN:
             self.counts.duplicates += 1
             self.arrived = time.monotonic()
@@ -218,7 +223,8 @@ class Agent:
         else:
             assert baton is not None
             self.arrived = time.monotonic()
-            if self.station.outgoing is not None:
+            self._owed = None
+            if self.station.outgoing is not None and not self.station.implicit:
                 # Until the last hand-over is on the next member's disk it must be there to be sent again.
                 self._waiting = (peer, data, frame)
                 return
@@ -235,7 +241,9 @@ class Agent:
             await self._aside(self.station.secure, peer, data, frame)
             if not first:
                 await self._send_outgoing()
-            if not early:
+            if first and self.station.implicit:  # where the token is back before it is due, it is not sent at all
+                self._owed = (peer, frame, time.monotonic() + ACK_DELAY)
+            elif not early:
                 await self._acknowledge(peer, frame)
             self._end_if_finished()
 
@@ -269,6 +277,12 @@ class Agent:
     def _usual_work(self) -> float:
         return self.counts.working_seconds / self.counts.taken if self.counts.taken else 0.0
 
+    async def _pay(self) -> None:
+        """Send the acknowledgement that is owed."""
+        if self._owed is not None:
+            (peer, frame, _), self._owed = self._owed, None
+            await self._acknowledge(peer, frame)
+
     async def _acknowledge(self, peer: int, frame: Frame) -> None:
         self.station.reached(Point.BEFORE_ACK)
         await self._send(peer, Kind.ACK, frame.k)
@@ -296,8 +310,8 @@ class Agent:
                 )
             )
 
-    async def _send_outgoing(self, only: int | None = None) -> None:
-        """Send what has not been acknowledged yet."""
+    async def _send_outgoing(self, only: int | None = None, again: bool = False) -> None:
+        """Send what has not been acknowledged yet; with what was sent a lap before, where it may be sent `again`."""
         outgoing = self.station.outgoing
         if outgoing is None:
             self._end_if_finished()
@@ -311,6 +325,9 @@ class Agent:
         self.sent_at = time.monotonic()
         if self._tries > 1:
             self.counts.resent += 1
+        earlier = self.station.earlier
+        if earlier and (again or self._tries > 1):
+            await self.transport.send(receiver, earlier)
         await self.transport.send(receiver, data)
         self.station.reached(Point.AFTER_SEND)
 
@@ -327,7 +344,7 @@ class Agent:
         health.broken += not up
         self.log("link up" if up else "link down", peer=self._name(peer))
         if up:
-            await self._send(peer, Kind.HELLO, 0)
+            await self._send(peer, Kind.HELLO, self.station.standing.k + 1)
 
     async def _tick(self) -> None:
         """Send again what was not acknowledged in time, and ask neighbours whether they are there."""
@@ -343,6 +360,8 @@ class Agent:
                 for health in self.links.values():
                     health.pinged = 0.0
             last = now
+            if self._owed is not None and now >= self._owed[2] and not self._lock.locked():
+                await self._pay()
             outgoing = self.station.outgoing
             if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
                 self.patience.in_vain += 1

@@ -7,6 +7,9 @@ acknowledged, and takes no other baton before.
 Where the work can be repeated to the last bit (`sends_first`) the baton may go on before it is secured: an agent that dies
 in between is sent the same baton again, since it has not acknowledged it, and makes the same of it. Whoever sent it has it
 still, or is sent again what it made it from, and so on back to somebody who has it on disk.
+
+On a cycle the token itself acknowledges (`implicit`): an agent secures a baton before it takes the next one, so that when
+the token has come round twice, the next member has on disk what it was handed first. Until then that is held as `earlier`.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ class Verdict(Enum):
     """What is to be done with a baton."""
 
     NEW = "take it"
+    AHEAD = "the one before it is missing: say so"
     KNOWN = "acknowledge it again: it is in the journal"
     OLD_EPOCH = "the sender has not moved on to this epoch"
     NEW_EPOCH = "this agent has not moved on to that epoch"
@@ -44,7 +48,7 @@ class Station:
         self.member, self.journal, self.reached = member, journal, reached
         self.plan, self.me = member.plan, member.me
         self.acknowledged = False
-        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
+        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", b"", None)
         self._unsettled: list[Visit] = []
         self._hopped = False
         self._kept = -1
@@ -64,7 +68,7 @@ class Station:
         take_up(self.member.held, self.me, before.state)
         if before.epoch == self.plan.epoch:
             self.standing = before
-        else:
+        else:  # what was sent in an epoch before is of no use
             self.member.held.summed = 0
             self.member.held.reason = None
             self.member.held.estimate = None
@@ -99,6 +103,8 @@ class Station:
                     f"There are two different batons with the counter {frame.k}: the sender went back to an older state."
                 )
             return Verdict.KNOWN
+        if self.implicit and frame.k == self._expected() + len(self.plan.order):
+            return Verdict.AHEAD
         self._check_counter(sender, frame.k)
         return Verdict.NEW
 
@@ -107,11 +113,22 @@ class Station:
         if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
             return False
         self.acknowledged = True
+        self.standing = replace(self.standing, earlier=b"")
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
             self.standing = replace(self.standing, receiver=-1)
             self.journal.settle(self.standing, ())
         return True
+
+    @property
+    def implicit(self) -> bool:
+        """Whether the token's return acknowledges what was sent: on a cycle that meets everybody once."""
+        return self.plan.on_cycle and len(self.plan.order) == self.plan.agents and not self.heavy
+
+    @property
+    def earlier(self) -> bytes:
+        """What was sent a lap ago, where the next member may not have it on disk."""
+        return self.standing.earlier
 
     def read(self, frame: Frame) -> Baton:
         """The baton of a frame, checked before it touches anything."""
@@ -156,8 +173,9 @@ class Station:
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Do this member's part. What was sent before has been acknowledged, and need not be held any more."""
-        self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
+        """Do this member's part. What was sent before was acknowledged, or is held for another lap."""
+        earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
+        self.standing = replace(self.standing, receiver=-1, outgoing=b"", earlier=earlier, state=None)
         self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     @property
@@ -182,7 +200,9 @@ class Station:
             receiver, sent_k = move.receiver, k + 1
             data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
         sent = None if move is None else move.baton
-        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, record_of(held, self.me))
+        self.standing = Standing(
+            plan.epoch, k, taken, receiver, sent_k, data, self.standing.earlier, record_of(held, self.me)
+        )
         self.acknowledged = False
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
@@ -204,16 +224,18 @@ class Station:
             raise BatonError("It comes from a member that is not a neighbour of this one.")
         if not self.plan.on_cycle:
             return
-        order = self.plan.order
-        expected = next(
-            j for j in range(max(self.standing.k, 0) + 1, k + len(order) + 2) if order[j % len(order)] == self.me
-        )
+        order, expected = self.plan.order, self._expected()
         if k != expected or order[(k - 1) % len(order)] != sender:
             raise BatonError(
                 f"The baton has the counter {k}, but the next one for this member is {expected}, from "
                 f"{self.plan.members[order[(expected - 1) % len(order)]].name}. A counter was forged, or a journal is older "
                 "than the ring."
             )
+
+    def _expected(self) -> int:
+        """The counter of the next hand-over for this member, on a lap."""
+        order, last = self.plan.order, max(self.standing.k, 0)
+        return next(k for k in range(last + 1, last + len(order) + 1) if order[k % len(order)] == self.me)
 
     def _last_sent(self) -> Vector | None:
         """The token as this agent sent it on last: a view of the frame, since it may be large."""
