@@ -22,7 +22,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(4.0 * LONG)
         return visit(self, baton)
 
-    monkeypatch.setattr(Member, "_visit", slowly)
+    monkeypatch.setattr(Member, "visit", slowly)
 
 
 def test_a_baton_is_worked_on_once_though_its_stream_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

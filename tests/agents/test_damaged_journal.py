@@ -15,20 +15,20 @@ from roundelay.agents.records import Record
 from tests.agents.world import RUN
 
 TIMES = 6
-Known = tuple[int, int, int, int, int, bytes, bytes]
+Known = tuple[int, int, int, int, int, bytes, bytes, bytes]
 
 
 def standing_at(turn: int, dim: int) -> Standing:
     rng = np.random.default_rng(turn)
     state = Record(f"[true, {turn}]", tuple(rng.normal(size=dim) for _ in range(3)))
-    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, rng.bytes(40 + 8 * dim), state)
+    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, rng.bytes(40 + 8 * dim), rng.bytes(48), state)
 
 
 def as_known(standing: Standing) -> Known:
     assert standing.state is not None
     return (
         standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k, bytes(standing.outgoing),
-        b"".join(standing.state.pieces()),
+        bytes(standing.earlier), b"".join(standing.state.pieces()),
     )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def write(folder: Path, dim: int) -> Journal:
         made = standing_at(turn, dim)
         visit = Visit(0, made.k, made.sent_k, 2, 2, turn, 1, 2, made.taken, b"r" * 8 * min(dim, 50), b"s" * 16)
         journal.keep_inbox(0, made.k, 1, random.Random(turn).randbytes(8 * dim))
-        journal.settle(made, visit)
+        journal.settle(made, [visit])
     return journal
 
 

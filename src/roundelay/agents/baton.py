@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -59,6 +60,8 @@ class BatonError(ValueError):
 
 _HEAD = struct.Struct("<BBHIIIQ")
 _WORD = 8
+FEW = 64
+_PHASES = frozenset(int(phase) for phase in Phase)
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     if len(body) < start:
         raise BatonError(f"The baton has {len(body)} bytes, but its head alone has {start}.")
     phase, purpose, spare, origin, step, more, hop = _HEAD.unpack_from(body)
-    if phase not in Phase.__members__.values() or spare or more:
+    if phase not in _PHASES or spare or more:
         raise BatonError(f"The baton has an unknown phase, {phase}.")
     expected = layout.numbers(Phase(phase), purpose)
     if expected is None:
@@ -123,7 +126,7 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     if content >> agents:
         raise BatonError("The baton says that members are content which do not exist.")
     numbers = np.frombuffer(body[start:], "<u8" if phase == Phase.SUM else "<f8")
-    if phase != Phase.SUM and not np.isfinite(numbers).all():
+    if phase != Phase.SUM and not all_finite(numbers):
         raise BatonError("The baton has a number that is not finite.")
     return Baton(Phase(phase), hop, origin, step, purpose, content, numbers)
 
@@ -133,3 +136,8 @@ def token_in(body: memoryview, layout: Layout) -> NDArray[np.float64] | None:
     if body[0] not in (Phase.ITERATE, Phase.FROZEN):
         return None
     return np.frombuffer(body[_HEAD.size + content_bytes(layout.agents) :], "<f8")
+
+
+def all_finite(numbers: NDArray[np.float64]) -> bool:
+    """Whether all are finite; for few numbers without NumPy, which would take longer."""
+    return all(map(math.isfinite, numbers.tolist())) if len(numbers) <= FEW else bool(np.isfinite(numbers).all())

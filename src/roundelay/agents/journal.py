@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from roundelay.agents.records import DamagedError, Record, quick_sum
 
@@ -65,8 +66,7 @@ class Standing:
     state: Record | None
 
 
-@dataclass(frozen=True, eq=False)
-class Visit:
+class Visit(NamedTuple):
     """One hand-over as this agent saw it: what it received, what it sent; the vectors where they are kept."""
 
     epoch: int
@@ -93,23 +93,32 @@ class Journal:
             self._database = sqlite3.connect(
                 folder / "journal.db", isolation_level=None, timeout=0.0, check_same_thread=False
             )
-            with self._refusals():
-                self._database.execute("pragma journal_mode=wal")
-                self._database.execute("pragma synchronous=full")
-                # Held from the first write on: a second agent on the same journal would be a second state of one site.
-                self._database.execute("pragma locking_mode=exclusive")
-                self._database.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
-                self._database.executescript(_TABLES)
-                self._grow_log()
-                self._check_about(run, name)
-                # The file that the database names must not be the next one to be written.
-                self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
-                last = "select slot from inbox order by epoch desc, k desc limit 1"
-                self._inbox_slot = (self._database.execute(last).fetchone() or (0,))[0]
-                self._forget_inbox()
-                self._keeping = False
         except OSError as error:
             raise JournalError(f"The folder {folder} can't be used for the journal: {error.strerror}.") from None
+        except sqlite3.Error as error:
+            raise JournalError(f"The folder {folder} can't be used for the journal: {error}.") from None
+        try:
+            with self._refusals():
+                self._set_up(run, name)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _set_up(self, run: str, name: str) -> None:
+        self._database.execute("pragma journal_mode=wal")
+        self._database.execute("pragma synchronous=full")
+        # Held from the first write on: a second agent on the same journal would be a second state of one site.
+        self._database.execute("pragma locking_mode=exclusive")
+        self._database.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
+        self._database.executescript(_TABLES)
+        self._check_about(run, name)
+        self._grow_log()
+        # The file that the database names must not be the next one to be written.
+        self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
+        last = "select slot from inbox order by epoch desc, k desc limit 1"
+        self._inbox_slot = (self._database.execute(last).fetchone() or (0,))[0]
+        self._forget_inbox()
+        self._keeping = False
 
     def close(self) -> None:
         """Let another process have it."""
@@ -201,7 +210,7 @@ class Journal:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
                         "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        tuple(getattr(visit, name) for name in Visit.__dataclass_fields__),
+                        visit,
                     )
                 if self._keeping:
                     self._forget_inbox()

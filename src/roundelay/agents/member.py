@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason
+from roundelay.agents.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.agents.local import Local
 from roundelay.agents.memory import untouched_zeros
@@ -119,11 +121,12 @@ class Member:
         self._functions: Functions | None = None
         self._own: OwnProblem | None = None
         self._noisy = False
-        self._walk = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
+        self._walk: Part = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
+        self._steps = dict(self._walk.functions)
 
     # ------------------------------------------------------------ what there is to know
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """How large batons are."""
         return layout_of(self.plan, self.local.sums)
@@ -186,7 +189,8 @@ class Member:
         self._check_place(baton)
         if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
             return
-        jump = float(np.linalg.norm(baton.numbers - previous))
+        apart = baton.numbers - previous
+        jump = math.sqrt(float(np.dot(apart, apart)))
         held = self.held
         if held.visits >= VISITS_BEFORE_JUDGING and jump > ABSURD * held.largest_jump > 0.0:
             raise BatonError(
@@ -200,7 +204,7 @@ class Member:
         hop, iterates = baton.hop, baton.phase == Phase.ITERATE
         own = 0 <= hop - self.first_hop <= self.plan.stopping.hops - iterates
         if own and iterates:
-            own = dict(self._walk.functions)["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
+            own = self._steps["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
         elif own:
             order, works = self._lap(baton.phase, baton.origin, hop)
             own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
@@ -297,7 +301,7 @@ class Member:
         walk, hop = self._walk, baton.hop
         place = self.place_of(hop)
         content = baton.content
-        if dict(walk.functions)["works"](walk.numbers, place):
+        if self._steps["works"](walk.numbers, place):
             baton, content = self.visit(baton)
         if hop + 1 - self.first_hop >= self.plan.stopping.hops:
             return self._end(Reason.HOPS, hop + 1, baton.numbers)
@@ -310,7 +314,7 @@ class Member:
 
     def _onward(self, numbers: Vector, hop: int, content: int) -> Move:
         """The token goes to whoever makes the next hop."""
-        walk, place = dict(self._walk.functions), self.place_of(hop - 1)
+        walk, place = self._steps, self.place_of(hop - 1)
         following = walk["advance"](self._walk.numbers, self.seed, hop, place, _NO_VISITS)
         return Move(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
 
@@ -329,7 +333,7 @@ class Member:
         vectors[1:] = held.share[agents:]
         held.visits += 1
         held.hop = baton.hop
-        if not (np.isfinite(vectors).all() and np.isfinite(held.x[me]).all()):
+        if not (all_finite(vectors.reshape(-1)) and all_finite(held.x[me])):
             raise SolverError(
                 f"This site's own update at hop {baton.hop} gave a number that is not finite, so nothing was sent on: "
                 "check the data and the objective, then start the agent again."

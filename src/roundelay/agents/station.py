@@ -117,7 +117,7 @@ class Station:
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
             self.standing = replace(self.standing, receiver=-1)
-            self.journal.settle(self.standing, ())
+            self._write()
         return True
 
     @property
@@ -164,8 +164,7 @@ class Station:
     def close(self) -> None:
         """Write the state, where it is not the one on disk: before the agent moves on to another epoch."""
         if self._unsettled:
-            self.journal.settle(self.standing, self._unsettled)
-            self._unsettled = []
+            self._write()
 
     def start(self) -> None:
         """Start the epoch; on disk when this returns."""
@@ -200,9 +199,7 @@ class Station:
             receiver, sent_k = move.receiver, k + 1
             data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
         sent = None if move is None else move.baton
-        self.standing = Standing(
-            plan.epoch, k, taken, receiver, sent_k, data, self.standing.earlier, record_of(held, self.me)
-        )
+        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, self.standing.earlier, None)
         self.acknowledged = False
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
@@ -214,8 +211,11 @@ class Station:
 
     def _settle(self) -> None:
         self.reached(Point.BEFORE_SYNC)
-        self.journal.settle(self.standing, self._unsettled)
+        self._write()
         self.reached(Point.AFTER_SYNC)
+
+    def _write(self) -> None:
+        self.journal.settle(replace(self.standing, state=record_of(self.member.held, self.me)), self._unsettled)
         self._unsettled = []
 
     def _check_counter(self, sender: int, k: int) -> None:

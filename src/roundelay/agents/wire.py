@@ -37,6 +37,9 @@ class Kind(IntEnum):
     PONG = 5
 
 
+_KINDS = frozenset(int(kind) for kind in Kind)
+
+
 class FrameError(ValueError):
     """Bytes that are no frame of this run, for the reason that the sentence gives."""
 
@@ -80,7 +83,7 @@ def unpack_frame(data: bytes, run: bytes) -> Frame:
         raise FrameError("The checksum of a frame is wrong: it was damaged on the way.")
     if whose != run:
         raise FrameError(f"The frame belongs to another run, {whose.hex()}.")
-    if kind not in Kind.__members__.values() or spare:
+    if kind not in _KINDS or spare:
         raise FrameError(f"The frame is of an unknown kind, {kind}.")
     body = view[HEADER_BYTES:]
     if kind not in (Kind.BATON, Kind.REFUSAL) and length:
