@@ -30,10 +30,13 @@ ATTACKS = (
     ("parametric, first order", parametric_first_order),
 )
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
-# More visits tell the attacks no more, and take them longer.
-MOST_VISITS = 150
 # With more unknowns a meter beside the fit would take longer than the fit.
 MOST_UNKNOWNS = 60
+
+
+def most_visits(dim: int) -> int:
+    """So many visits are looked at: several times what the equations need; more tell no more and take longer."""
+    return 4 * (dim + 5)
 
 
 def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
@@ -54,7 +57,7 @@ def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
         hops.append(row.hop)
         received.append(_received(row, plan))
         sent.append(np.frombuffer(row.sent))
-        if len(hops) == MOST_VISITS:
+        if len(hops) == most_visits(plan.dim):
             break
     shape = (len(hops), plan.dim)
     return Visits(
@@ -85,7 +88,7 @@ def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     if len(visits) < 3:
         return PrivacyStatus(len(visits), (), "There have been too few visits to tell.")
     public = Public(plan.algorithm, plan.agents, plan.dim)
-    truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < MOST_VISITS else None)
+    truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < most_visits(plan.dim) else None)
     leaks: list[Leak] = []
     for name, attack in ATTACKS:
         try:

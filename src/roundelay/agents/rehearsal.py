@@ -29,6 +29,9 @@ from roundelay.agents.planning import plan_ring
 from roundelay.agents.ringfile import write_ring
 from roundelay.kernels import Integers
 
+# All sites share this machine: each computes with one thread.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
 
 @dataclass(frozen=True, eq=False)
 class Seat:
@@ -62,7 +65,12 @@ class Rehearsal:
         ]  # fmt: skip
         with (seat.folder / "output.txt").open("ab") as output:
             self.processes[seat.name] = subprocess.Popen(
-                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=os.environ | ONE_THREAD,
             )
 
     def kill(self, seat: Seat) -> None:

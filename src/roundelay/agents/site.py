@@ -183,13 +183,14 @@ class Site:
 
     async def _measure(self, agent: Agent) -> None:
         """Measure what the neighbours could know, and do what the operator wants done about it."""
-        from roundelay.agents.meter import MOST_VISITS, measure, worst_error  # late: the attacks' solvers take a while
+        from roundelay.agents.meter import measure, most_visits, worst_error  # late: the attacks' solvers take a while
 
         assert self.watch is not None
         member, limit = agent.station.member, self.options.privacy
-        if self.watch.privacy is not None and self.watch.privacy.visits >= MOST_VISITS:
+        most = most_visits(agent.plan.dim)
+        if self.watch.privacy is not None and self.watch.privacy.visits >= most:
             return  # it has seen all that it looks at
-        rows = agent.station.journal.visits(agent.plan.epoch, MOST_VISITS + 20)
+        rows = agent.station.journal.visits(agent.plan.epoch, most + 20)
         own_y = member.held.y[member.me].copy()
         privacy = await asyncio.to_thread(measure, member, rows, own_y)
         self.watch.privacy = privacy
