@@ -199,13 +199,9 @@ class World:
             station.keep(number, data, frame)
             self._acknowledge(name, sender, ack)
         station.work(number, frame, baton)
-        first = station.sends_first
-        if first:
-            self.send_outgoing(name)
         station.secure(number, data, frame)
-        if not first:
-            self.send_outgoing(name)
-        if not early and not (first and station.implicit and self.rng.random() < 0.5):
+        self.send_outgoing(name)
+        if not early and not (station.hopped and station.implicit and self.rng.random() < 0.5):
             self._acknowledge(name, sender, ack)
 
     def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:

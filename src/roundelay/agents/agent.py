@@ -162,7 +162,7 @@ class Agent:
             if self._takes_long or self.station.heavy:
                 # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
                 await asyncio.shield(self._keep(handling))
-            else:  # nothing is waited for until it is done
+            else:  # nothing is waited for until it is on disk
                 await handling
         elif frame.kind == Kind.ACK:
             try:
@@ -235,13 +235,11 @@ class Agent:
                 self.station.keep(peer, data, frame)
                 await self._acknowledge(peer, frame)
             await self._work(peer, frame, baton)
-            first = self.station.sends_first
-            if first:
-                await self._send_outgoing()
             await self._aside(self.station.secure, peer, data, frame)
-            if not first:
-                await self._send_outgoing()
-            if first and self.station.implicit:  # where the token is back before it is due, it is not sent at all
+            await self._send_outgoing()
+            if (
+                self.station.implicit and self.station.hopped and not early
+            ):  # where the token is back before it is due, it is not sent at all
                 self._owed = (peer, frame, time.monotonic() + ACK_DELAY)
             elif not early:
                 await self._acknowledge(peer, frame)

@@ -1,15 +1,11 @@
 """Never lost, never twice: which batons an agent takes, and what it owes the next one.
 
 There is no link and no clock in here, so that every order of events can be tried. The agent calls `judge` for a baton that
-came, `work` to do its part, `secure` to have it on disk, and only then acknowledges. It sends `outgoing` until that is
-acknowledged, and takes no other baton before.
+came, `work` to do its part, and `secure` to have it on disk; only then it sends `outgoing`, until that is acknowledged, and
+acknowledges itself.
 
-Where the work can be repeated to the last bit (`sends_first`) the baton may go on before it is secured: an agent that dies
-in between is sent the same baton again, since it has not acknowledged it, and makes the same of it. Whoever sent it has it
-still, or is sent again what it made it from, and so on back to somebody who has it on disk.
-
-On a cycle the token itself acknowledges (`implicit`): an agent secures a baton before it takes the next one, so that when
-the token has come round twice, the next member has on disk what it was handed first. Until then that is held as `earlier`.
+On a cycle the token itself acknowledges (`implicit`): a baton is on disk before it is sent on, so that when the token is
+back, the next member has what it was handed. What was sent a lap before is held as `earlier` all the same.
 """
 
 from __future__ import annotations
@@ -178,13 +174,14 @@ class Station:
         self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     @property
-    def sends_first(self) -> bool:
-        """Whether what was made of the last baton may go on before it is on disk, since it can be made again."""
-        return self._hopped and self.member.repeatable
+    def hopped(self) -> bool:
+        """Whether the last baton was a hop in the middle of the run."""
+        return self._hopped
 
     def secure(self, sender: int, data: bytes, frame: Frame) -> None:
         """Have on disk what was made of a baton: the state itself, or where that is large what it follows from."""
-        if not (self.heavy and self._hopped) or len(self._unsettled) >= SETTLE_EVERY:
+        may_follow = self.heavy and self._hopped and self.member.repeatable
+        if not may_follow or len(self._unsettled) >= SETTLE_EVERY:
             self._settle()
         elif self._kept != frame.k:
             self.keep(sender, data, frame)
