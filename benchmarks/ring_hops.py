@@ -186,7 +186,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.laps = arguments.laps or (150 if arguments.dim < 100_000 else 12)
     agents = arguments.agents
-    with tempfile.TemporaryDirectory(dir=".") as place:
+    with tempfile.TemporaryDirectory() as place:
         folder, members = Path(place), []
         for number, port in enumerate(free_ports(agents)):
             save_identity(folder / f"site{number}", make_identity(f"site{number}"))
