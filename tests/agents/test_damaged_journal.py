@@ -15,20 +15,20 @@ from roundelay.agents.records import Record
 from tests.agents.world import RUN
 
 TIMES = 6
-Known = tuple[int, int, int, int, int, bytes, bytes, bytes]
+Known = tuple[int, int, int, int, int, bytes, bytes]
 
 
 def standing_at(turn: int, dim: int) -> Standing:
     rng = np.random.default_rng(turn)
     state = Record(f"[true, {turn}]", tuple(rng.normal(size=dim) for _ in range(3)))
-    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, rng.bytes(40 + 8 * dim), rng.bytes(48), state)
+    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, rng.bytes(40 + 8 * dim), state)
 
 
 def as_known(standing: Standing) -> Known:
     assert standing.state is not None
     return (
         standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k, bytes(standing.outgoing),
-        bytes(standing.earlier), b"".join(standing.state.pieces()),
+        b"".join(standing.state.pieces()),
     )  # fmt: skip
 
 

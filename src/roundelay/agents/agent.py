@@ -60,7 +60,6 @@ class Counts:
     damaged: int = 0
     refused: int = 0
     working_seconds: float = 0.0
-    syncing_seconds: float = 0.0
 
 
 class Agent:
@@ -79,7 +78,7 @@ class Agent:
         self._resume = asyncio.Event()
         self._lock = asyncio.Lock()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tries = 0
+        self._tries, self._sent_k = 0, -1
         self._failed = False
         self._owed: tuple[int, Frame, float] | None = None
         self._waiting: tuple[int, bytes, Frame] | None = None
@@ -179,7 +178,7 @@ class Agent:
             health.epoch = frame.epoch
             if frame.epoch > self.plan.epoch:
                 self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
-            await self._send_outgoing(only=peer, again=True)
+            await self._send_outgoing(only=peer)
         else:
             self._heard_refusal(peer, frame)
 
@@ -214,8 +213,6 @@ class Agent:
             await self._send(peer, Kind.REFUSAL, frame.k, pack_sentence(sentence))
         elif verdict is Verdict.NEW_EPOCH:
             self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
-        elif verdict is Verdict.AHEAD:
-            await self._send(peer, Kind.HELLO, self.station.standing.k + 1)
         elif verdict is Verdict.KNOWN:
             self.counts.duplicates += 1
             self.arrived = time.monotonic()
@@ -237,9 +234,8 @@ class Agent:
             await self._work(peer, frame, baton)
             await self._aside(self.station.secure, peer, data, frame)
             await self._send_outgoing()
-            if (
-                self.station.implicit and self.station.hopped and not early
-            ):  # where the token is back before it is due, it is not sent at all
+            if self.station.implicit and self.station.hopped and not early:
+                # Where the token is back before it is due, it is not sent at all.
                 self._owed = (peer, frame, time.monotonic() + ACK_DELAY)
             elif not early:
                 await self._acknowledge(peer, frame)
@@ -308,8 +304,8 @@ class Agent:
                 )
             )
 
-    async def _send_outgoing(self, only: int | None = None, again: bool = False) -> None:
-        """Send what has not been acknowledged yet; with what was sent a lap before, where it may be sent `again`."""
+    async def _send_outgoing(self, only: int | None = None) -> None:
+        """Send what has not been acknowledged yet."""
         outgoing = self.station.outgoing
         if outgoing is None:
             self._end_if_finished()
@@ -323,13 +319,8 @@ class Agent:
         self.sent_at = time.monotonic()
         if self._tries > 1:
             self.counts.resent += 1
-        earlier = self.station.earlier
-        if earlier and (again or self._tries > 1):
-            await self.transport.send(receiver, earlier)
         await self.transport.send(receiver, data)
         self.station.reached(Point.AFTER_SEND)
-
-    _sent_k = -1
 
     async def _send(self, peer: int, kind: Kind, k: int, body: bytes = b"") -> None:
         await self.transport.send(peer, pack_frame(kind, self.plan.run_bytes, self.plan.epoch, k, body))
@@ -342,7 +333,7 @@ class Agent:
         health.broken += not up
         self.log("link up" if up else "link down", peer=self._name(peer))
         if up:
-            await self._send(peer, Kind.HELLO, self.station.standing.k + 1)
+            await self._send(peer, Kind.HELLO, 0)
 
     async def _tick(self) -> None:
         """Send again what was not acknowledged in time, and ask neighbours whether they are there."""
@@ -351,9 +342,8 @@ class Agent:
         while True:
             await asyncio.sleep(TICK)
             now = time.monotonic()
-            if (
-                now - last > SLEPT
-            ):  # the machine slept, or the loop was busy: what waited in vain was this agent's fault
+            if now - last > SLEPT:
+                # The machine slept, or the loop was busy: what waited in vain was this agent's fault.
                 self.sent_at = now
                 for health in self.links.values():
                     health.pinged = 0.0

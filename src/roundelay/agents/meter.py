@@ -52,8 +52,8 @@ def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
             or (hops and row.hop == hops[-1])
         ):
             continue  # a lap besides the hops, or the token was only passed on
-        if row.phase not in (*TOKENS, Phase.SUM, Phase.TELL, -1):
-            continue
+        if row.phase in (Phase.FROZEN, Phase.DONE):
+            continue  # nothing was done but to pass it on
         hops.append(row.hop)
         received.append(_received(row, plan))
         sent.append(np.frombuffer(row.sent))
@@ -68,7 +68,7 @@ def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
 
 def _received(row: Visit, plan: RingPlan) -> Vector:
     """The token before the visit; the first agent makes it from the sum, or starts it at 0."""
-    if row.phase in TOKENS:
+    if row.phase == Phase.ITERATE:
         return np.frombuffer(row.received or b"")
     if row.phase == Phase.SUM and row.received is not None:
         return grid_of(plan.method).decode(np.frombuffer(row.received, np.uint64)) / plan.agents

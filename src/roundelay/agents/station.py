@@ -5,7 +5,7 @@ came, `work` to do its part, and `secure` to have it on disk; only then it sends
 acknowledges itself.
 
 On a cycle the token itself acknowledges (`implicit`): a baton is on disk before it is sent on, so that when the token is
-back, the next member has what it was handed. What was sent a lap before is held as `earlier` all the same.
+back, the next member has what it was handed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Verdict(Enum):
     """What is to be done with a baton."""
 
     NEW = "take it"
-    AHEAD = "the one before it is missing: say so"
     KNOWN = "acknowledge it again: it is in the journal"
     OLD_EPOCH = "the sender has not moved on to this epoch"
     NEW_EPOCH = "this agent has not moved on to that epoch"
@@ -44,7 +43,7 @@ class Station:
         self.member, self.journal, self.reached = member, journal, reached
         self.plan, self.me = member.plan, member.me
         self.acknowledged = False
-        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", b"", None)
+        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
         self._unsettled: list[Visit] = []
         self._hopped = False
         self._kept = -1
@@ -99,8 +98,6 @@ class Station:
                     f"There are two different batons with the counter {frame.k}: the sender went back to an older state."
                 )
             return Verdict.KNOWN
-        if self.implicit and frame.k == self._expected() + len(self.plan.order):
-            return Verdict.AHEAD
         self._check_counter(sender, frame.k)
         return Verdict.NEW
 
@@ -109,7 +106,6 @@ class Station:
         if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
             return False
         self.acknowledged = True
-        self.standing = replace(self.standing, earlier=b"")
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
             self.standing = replace(self.standing, receiver=-1)
@@ -120,11 +116,6 @@ class Station:
     def implicit(self) -> bool:
         """Whether the token's return acknowledges what was sent: on a cycle that meets everybody once."""
         return self.plan.on_cycle and len(self.plan.order) == self.plan.agents and not self.heavy
-
-    @property
-    def earlier(self) -> bytes:
-        """What was sent a lap ago, where the next member may not have it on disk."""
-        return self.standing.earlier
 
     def read(self, frame: Frame) -> Baton:
         """The baton of a frame, checked before it touches anything."""
@@ -168,9 +159,8 @@ class Station:
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Do this member's part. What was sent before was acknowledged, or is held for another lap."""
-        earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
-        self.standing = replace(self.standing, receiver=-1, outgoing=b"", earlier=earlier, state=None)
+        """Do this member's part. What was sent before has been taken, by its acknowledgement or by the token's return."""
+        self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
         self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     @property
@@ -196,7 +186,7 @@ class Station:
             receiver, sent_k = move.receiver, k + 1
             data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
         sent = None if move is None else move.baton
-        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, self.standing.earlier, None)
+        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, None)
         self.acknowledged = False
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
