@@ -150,7 +150,7 @@ def test_an_expired_certificate_is_named(whose: int, tmp_path: Path) -> None:
     plan = plan_of(those)
     heard, trouble = apart(tmp_path, lambda: meet(plan, those[3], plan, (0, those[0]), 3))
     assert not heard.frames
-    assert ("This site" if whose == 0 else "site3") in trouble and "expired on" in trouble and "--renew" in trouble
+    assert ("This site" if whose == 0 else "site3") in trouble and "expired on" in trouble and "rekey" in trouble
 
 
 def test_either_end_may_dial(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ from roundelay.agents.certificates import check_certificate
 from roundelay.agents.identity import (
     expiry,
     fingerprint,
+    identities,
     is_signed_by,
     load_identity,
     make_identity,
+    renew_identity,
     save_identity,
     server_name,
     sign,
@@ -129,6 +131,19 @@ def test_a_broken_identity_is_refused(tmp_path: Path) -> None:
             load_identity(tmp_path / "oslo")
         (tmp_path / "oslo" / file).write_bytes(good)
     assert load_identity(tmp_path / "oslo") == site("Oslo")
+
+
+def test_new_keys_stand_beside_the_old_ones(tmp_path: Path) -> None:
+    folder, names = tmp_path / "oslo", {"key.pem", "certificate.pem", "mask.key"}
+    save_identity(folder, site("Oslo"))
+    fresh = [make_identity("Oslo") for _ in range(2)]
+    for number, identity in enumerate(fresh, start=2):
+        renew_identity(folder, identity)
+        assert load_identity(folder) == identity
+        keys = folder / f"keys-{number}"
+        assert stat.S_IMODE(keys.stat().st_mode) == 0o700 and {path.name for path in keys.iterdir()} == names
+    assert identities(folder) == (site("Oslo"), *fresh)
+    assert {path.name for path in folder.iterdir()} == {*names, "keys-2", "keys-3"}
 
 
 @pytest.mark.parametrize("name", ["O", "Oslo", "New York", "a-b_c.d 9", "x" * 40])

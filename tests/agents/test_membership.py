@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity, make_identity, save_identity
+from roundelay.agents.identity import load_identity, make_identity, renew_identity, save_identity
 from roundelay.agents.invitations import read_invitation, write_invitation
 from roundelay.agents.models import load_model
 from roundelay.agents.plan import RingPlan, Stopping
@@ -131,23 +130,18 @@ def test_two_die_before_the_first_visit(tmp_path: Path) -> None:
         ring.stop()
 
 
-def test_a_key_is_renewed_and_the_old_one_is_not_let_in(tmp_path: Path) -> None:
+def test_a_key_is_renewed_while_all_run_and_the_old_one_is_not_let_in(tmp_path: Path) -> None:
     ring = Consortium(tmp_path, 4, slowly(rl.PIADMM1, rl.SealedStart()))
     try:
         ring.start_all()
         time.sleep(0.7)
-        ring.kill("site1")
-        member = ring.plan.members[1]
-        fresh = replace(make_identity("site1"))
-        for path in ("key.pem", "certificate.pem", "mask.key"):
-            (tmp_path / "site1" / path).unlink()
-        kept = tmp_path / "kept"
-        save_identity(kept, fresh)
-        for path in ("key.pem", "certificate.pem", "mask.key"):
-            (kept / path).rename(tmp_path / "site1" / path)
-        invitation = read_invitation(write_invitation(load_identity(tmp_path / "site1"), member.address), "site1")
+        before, folder = ring.plan.members[1], tmp_path / "site1"
+        renew_identity(folder, make_identity("site1"))
+        time.sleep(0.3)  # the ring goes on with the old keys
+        invitation = read_invitation(write_invitation(load_identity(folder), before.address), "site1")
         ring.decide(renewed(ring.plan, invitation, previous=ring.digest), "site2")
-        ring.start("site1")
+        member = ring.plan.members[ring.plan.number_of("site1")]
+        assert before.certificate != member.certificate == load_identity(folder).certificate
         ring.wait()
         ring.check_minimiser()
     finally:

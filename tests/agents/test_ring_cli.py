@@ -14,7 +14,7 @@ from roundelay.agents.invitations import read_invitation
 from roundelay.agents.plan import Column
 from roundelay.cli.app import app
 
-COMMANDS = ("init", "identity", "plan", "show", "accept", "drop", "join", "renew")
+COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew")
 Ring = Callable[..., Any]
 
 
@@ -85,6 +85,29 @@ def test_an_operator_may_say_no(ring: Ring) -> None:
     refused(ring("accept", "ring.toml", "--folder", "Oslo", "--json"), "With --json nothing is asked")
     said = ring("accept", "ring.toml", "--folder", "Oslo", "--json", "--yes")
     assert json.loads(said.stdout)["new"] == [] and len(accepted_plans(Path("Oslo"))) == 1
+
+
+def test_new_keys_are_made_in_place(ring: Ring) -> None:
+    planned(ring)
+    for name in ("Oslo", "Bergen", "New York"):
+        ring("accept", "ring.toml", "--folder", name, "--yes")
+    old = json.loads(ring("identity", "--folder", "Bergen", "--json").stdout)["fingerprint"]
+    said = ring("rekey", "--folder", "Bergen")
+    assert said.exit_code == 0 and old not in said.stdout, said.output
+    (invitation,) = invitations("Bergen")
+    read = read_invitation(Path(invitation).read_bytes(), invitation)
+    assert read.address == "host.example.org:7443" and len(read.columns) == 3
+    # It signs with the key that the ring knows, also now; not its own renewal, which nobody could check.
+    assert ring("drop", "ring.toml", "New York", "--folder", "Bergen", "--out", "dropped.toml").exit_code == 0
+    renewal = ("renew", "ring.toml", invitation, "--out", "ring-1.toml")
+    refused(ring(*renewal, "--folder", "Bergen"), "can't sign its own change, so let another member sign it")
+    assert ring(*renewal, "--folder", "Oslo").exit_code == 0
+    for name in ("Oslo", "Bergen", "New York"):
+        told = ring("accept", "ring-1.toml", "--folder", name, "--yes")
+        assert told.exit_code == 0 and "Bergen has a new certificate" in told.stdout, told.output
+    refused(ring("rekey", "--folder", "nowhere"), "has no whole identity")
+    Path(invitation).unlink()
+    refused(ring("rekey", "--folder", "Bergen"), invitation)
 
 
 def test_an_edited_file_is_refused(ring: Ring) -> None:

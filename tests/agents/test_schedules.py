@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,16 @@ from roundelay.agents.plan import Stopping
 from tests.agents.world import World, ring_plan
 
 
-def new_world(seed: int, agents: int, dim: int, algorithm: object, stopping: Stopping, disturbance: float) -> World:
+def new_world(
+    seed: int, agents: int, dim: int, algorithm: object, stopping: Stopping, disturbance: float, path: bool = False
+) -> World:
     world = World(seed, dim, np.random.default_rng(seed), disturbance)
     names = [f"site{i}" for i in range(agents)]
-    world.plans[0] = ring_plan(names, algorithm, dim, stopping)
+    plan = ring_plan(names, algorithm, dim, stopping)
+    if path:  # to its end and back, so that members stand in the order twice
+        there_and_back = (*range(agents), *range(agents - 2, 0, -1))
+        plan = replace(plan, order=there_and_back, links=tuple((i, i + 1) for i in range(agents - 1)))
+    world.plans[0] = plan
     for name in names:
         world.epochs[name] = 0
     for name in world.rng.permutation(names):
@@ -32,12 +40,14 @@ def shares_and_token(world: World) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crashes_change_nothing(seed: int) -> None:
-    """A run with crashes and bad links ends where the same run without them does."""
-    agents, algorithm = 3 + seed % 4, rl.PIADMM1(rho=3.0, start=rl.SealedStart())
-    stopping = Stopping(None, 40)
-    calm = new_world(seed, agents, 2, algorithm, stopping, 0.0)
+    """A run with crashes and bad links ends where the same run without them does: on a cycle, a path, a random walk."""
+    algorithm: object = rl.PIADMM1(rho=3.0, start=rl.SealedStart())
+    if seed % 3 == 1:
+        algorithm = rl.WADMM(rho=3.0)
+    agents, stopping, path = 3 + seed // 3 % 4, Stopping(None, 40), seed % 3 == 2
+    calm = new_world(seed, agents, 2, algorithm, stopping, 0.0, path)
     calm.run()
-    wild = new_world(seed, agents, 2, algorithm, stopping, 0.4)
+    wild = new_world(seed, agents, 2, algorithm, stopping, 0.4, path)
     wild.crash_chance = 0.1
     wild.run()
     assert wild.crashes

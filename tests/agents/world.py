@@ -183,7 +183,7 @@ class World:
         ack = pack_frame(Kind.ACK, plan.run_bytes, plan.epoch, frame.k)
         if verdict is Verdict.KNOWN:
             self.post(name, sender, ack)
-        if verdict is not Verdict.NEW or (station.outgoing is not None and not station.implicit):
+        if verdict is not Verdict.NEW or station.outgoing is not None:
             return  # where the last hand-over is not acknowledged yet, this one is sent again
         self._maybe_crash(Point.AFTER_RECEIVE)
         baton = station.read(frame)
@@ -192,9 +192,14 @@ class World:
             station.keep(number, data, frame)
             self._acknowledge(name, sender, ack)
         station.work(number, frame, baton)
-        station.secure(number, data, frame)
-        self.send_outgoing(name)
-        if not early and not (station.hopped and station.implicit and self.rng.random() < 0.5):
+        if early or not station.sends_first:
+            station.secure()
+            self.send_outgoing(name)
+        else:
+            self.send_outgoing(name)
+            station.secure()
+        station.settle_some()
+        if not early:
             self._acknowledge(name, sender, ack)
 
     def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:
@@ -236,7 +241,11 @@ class World:
         raise AssertionError("the ring stalls")
 
     def check_no_fork(self) -> None:
-        """Every hand-over of every epoch was taken by one member, once, and none was left out."""
+        """Every hand-over was taken by one member, once, and none was left out.
+
+        Of an epoch that was ended in the middle, those may be missing which members had sent on but not on disk yet when
+        they died: at most one each.
+        """
         taken: dict[int, list[int]] = {}
         for journal in self.journals.values():
             last = (-1, -1) if journal.row is None else (journal.row.epoch, journal.row.k)
@@ -244,7 +253,10 @@ class World:
             for epoch, k in kept | {(row.epoch, row.k) for row in journal.rows}:
                 taken.setdefault(epoch, []).append(k)
         for epoch, counters in taken.items():
-            assert sorted(counters) == list(range(len(counters))), f"epoch {epoch}: a hand-over was taken twice or lost"
+            assert len(set(counters)) == len(counters), f"epoch {epoch}: a hand-over was taken twice"
+            missing = set(range(max(counters))) - set(counters)
+            allowed = 0 if epoch == max(self.plans) else self.plans[epoch].agents
+            assert len(missing) <= allowed, f"epoch {epoch}: hand-overs were lost: {sorted(missing)}"
 
 
 __all__ = ["BatonError", "CrashError", "World", "least_squares", "ring_plan"]

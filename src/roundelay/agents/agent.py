@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundelay.agents.baton import BatonError
+from roundelay.agents.baton import Baton, BatonError
 from roundelay.agents.patience import Patience
 from roundelay.agents.points import Point
 from roundelay.agents.station import Station, Verdict
@@ -18,8 +19,6 @@ from roundelay.agents.wire import Frame, FrameError, Kind, pack_frame, pack_sent
 # Work that takes longer than this is acknowledged before it is done, so that the sender need not wait for it.
 LONG = 0.05
 TICK = 0.02
-# An acknowledgement waits so long for the token to make it needless; well below the shortest patience of a sender.
-ACK_DELAY = 0.02
 # Where the loop was away for so long, the machine slept.
 SLEPT = 2.0
 # A neighbour from which so many pings in a row came back in vain has a dead link.
@@ -80,7 +79,6 @@ class Agent:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries, self._sent_k = 0, -1
         self._failed = False
-        self._owed: tuple[int, Frame, float] | None = None
         self._waiting: tuple[int, bytes, Frame] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -91,13 +89,15 @@ class Agent:
         ticking = asyncio.create_task(self._tick())
         try:
             await self.transport.start(self._deliver, self._connected)
-            self._keep(self._begin())
+            self._start(self._begin())
             await self._over
         finally:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
-            while self.working and not self._failed:  # it would write to a journal that is closed
-                await asyncio.sleep(TICK)
+            if not self._failed:
+                self._resume.set()
+                async with self._lock:  # what is begun would write to a journal that is closed
+                    pass
 
     async def linger(self) -> None:
         """Answer for a while after the end, so that a neighbour whose acknowledgement got lost hears it again."""
@@ -133,8 +133,8 @@ class Agent:
         try:
             async with self._lock:
                 if self.station.kept():
-                    while self.paused:
-                        await self._resume.wait()
+                    if not await self._resumed():
+                        return
                     await asyncio.to_thread(self.station.catch_up)
                 if self.station.may_start:
                     self.station.start()
@@ -157,12 +157,11 @@ class Agent:
                 health.refused = str(error)
             return
         if frame.kind == Kind.BATON:
-            handling = self._handle(peer, data, frame)
-            if self._takes_long or self.station.heavy:
+            if self._takes_long:
                 # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
-                await asyncio.shield(self._keep(handling))
-            else:  # nothing is waited for until it is on disk
-                await handling
+                await asyncio.shield(self._start(self._handle(peer, data, frame, long=True)))
+            else:
+                await self._handle(peer, data, frame, long=False)
         elif frame.kind == Kind.ACK:
             try:
                 self._acknowledged(peer, frame)
@@ -178,27 +177,27 @@ class Agent:
             health.epoch = frame.epoch
             if frame.epoch > self.plan.epoch:
                 self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
-            await self._send_outgoing(only=peer)
+            self._start(self._send_again(peer))
         else:
             self._heard_refusal(peer, frame)
 
-    async def _handle(self, peer: int, data: bytes, frame: Frame) -> None:
+    async def _handle(self, peer: int, data: bytes, frame: Frame, long: bool) -> None:
         """One baton after another."""
         try:
             async with self._lock:
                 if not self._failed:
-                    await self._baton(peer, data, frame)
+                    await self._baton(peer, data, frame, long)
         except Exception as error:
             self._fail(error)
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task of the agent's own."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _baton(self, peer: int, data: bytes, frame: Frame) -> None:
+    async def _baton(self, peer: int, data: bytes, frame: Frame, long: bool) -> None:
         try:
             verdict = self.station.judge(peer, frame)
             baton = self.station.read(frame) if verdict is Verdict.NEW else None
@@ -220,62 +219,76 @@ class Agent:
         else:
             assert baton is not None
             self.arrived = time.monotonic()
-            self._owed = None
-            if self.station.outgoing is not None and not self.station.implicit:
+            if self.station.outgoing is not None:
                 # Until the last hand-over is on the next member's disk it must be there to be sent again.
                 self._waiting = (peer, data, frame)
                 return
             self.links[peer].refused = ""
             self.station.reached(Point.AFTER_RECEIVE)
-            early = self._takes_long
-            if early:
-                self.station.keep(peer, data, frame)
-                await self._acknowledge(peer, frame)
-            await self._work(peer, frame, baton)
-            await self._aside(self.station.secure, peer, data, frame)
-            await self._send_outgoing()
-            if self.station.implicit and self.station.hopped and not early:
-                # Where the token is back before it is due, it is not sent at all.
-                self._owed = (peer, frame, time.monotonic() + ACK_DELAY)
-            elif not early:
-                await self._acknowledge(peer, frame)
+            if long:
+                await self._take_long(peer, data, frame, baton)
+            elif not self.paused:  # otherwise it came as the pause began, and is sent again
+                await self._take(peer, frame, baton)
             self._end_if_finished()
 
-    async def _work(self, peer: int, frame: Frame, baton: Any) -> None:
-        """Let the member do its part."""
-        while self.paused:
+    async def _take(self, peer: int, frame: Frame, baton: Baton) -> None:
+        """Work on a baton, send it on and have it on disk; the other way round where it might not be made again the same."""
+        with self._at_work():
+            self.station.work(peer, frame, baton)
+        if self.station.sends_first:
+            try:
+                await self._send_outgoing()
+            finally:  # also where the stream broke on which the baton came, and ends this
+                self.station.secure()
+        else:
+            self.station.secure()
+            await self._send_outgoing()
+        await self._acknowledge(peer, frame)
+
+    async def _take_long(self, peer: int, data: bytes, frame: Frame, baton: Baton) -> None:
+        """Work on a baton in a thread while it is written to disk and acknowledged; neighbours are answered meanwhile."""
+        keeping = self._start(self._keep(peer, data, frame))
+        try:
+            if not await self._resumed():
+                return
+            with self._at_work():
+                await asyncio.to_thread(self.station.work, peer, frame, baton)
+        finally:
+            await keeping
+        await asyncio.to_thread(self.station.secure)
+        await self._send_outgoing()
+        await asyncio.to_thread(self.station.settle_some)
+
+    async def _keep(self, peer: int, data: bytes, frame: Frame) -> None:
+        await asyncio.to_thread(self.station.keep, peer, data, frame)
+        await self._acknowledge(peer, frame)
+
+    async def _resumed(self) -> bool:
+        """Wait for the end of a pause; False where the agent is to end before."""
+        while self.paused and not self._over.done():
             await self._resume.wait()
+        return not self._over.done()
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
         self.working = True
         began = time.perf_counter()
         try:
-            await self._aside(self.station.work, peer, frame, baton)
+            yield
         finally:
             self.working = False
         self.counts.working_seconds += time.perf_counter() - began
         self.counts.taken += 1
         self.on_visit()
 
-    async def _aside(self, work: Callable[..., None], *arguments: Any) -> None:
-        """In a thread where it takes long, so that neighbours are answered meanwhile."""
-        if self.station.heavy or self._usual_work > LONG:
-            await asyncio.to_thread(work, *arguments)
-        else:
-            work(*arguments)
-
     @property
     def _takes_long(self) -> bool:
-        """Whether a baton is acknowledged before it is worked on."""
-        return self.paused or self._usual_work > LONG
+        """Whether a baton is acknowledged before it has been worked on."""
+        return self.paused or self.station.heavy or self._usual_work > LONG
 
     @property
     def _usual_work(self) -> float:
         return self.counts.working_seconds / self.counts.taken if self.counts.taken else 0.0
-
-    async def _pay(self) -> None:
-        """Send the acknowledgement that is owed."""
-        if self._owed is not None:
-            (peer, frame, _), self._owed = self._owed, None
-            await self._acknowledge(peer, frame)
 
     async def _acknowledge(self, peer: int, frame: Frame) -> None:
         self.station.reached(Point.BEFORE_ACK)
@@ -290,7 +303,7 @@ class Agent:
             self._end_if_finished()
             if self._waiting is not None:
                 waiting, self._waiting = self._waiting, None
-                self._keep(self._handle(*waiting))
+                self._start(self._handle(*waiting, long=self._takes_long))
 
     def _heard_refusal(self, peer: int, frame: Frame) -> None:
         sentence = unpack_sentence(frame.body)
@@ -304,15 +317,20 @@ class Agent:
                 )
             )
 
-    async def _send_outgoing(self, only: int | None = None) -> None:
+    async def _send_again(self, peer: int) -> None:
+        """Send what a neighbour may have missed; what is being worked on is sent when it is on disk."""
+        async with self._lock:
+            outgoing = self.station.outgoing
+            if outgoing is not None and outgoing[0] == peer:
+                await self._send_outgoing()
+
+    async def _send_outgoing(self) -> None:
         """Send what has not been acknowledged yet."""
         outgoing = self.station.outgoing
         if outgoing is None:
             self._end_if_finished()
             return
         receiver, data = outgoing
-        if only not in (None, receiver):
-            return
         self.station.reached(Point.BEFORE_SEND)
         self._tries = self._tries + 1 if self._sent_k == self.station.standing.sent_k else 1
         self._sent_k = self.station.standing.sent_k
@@ -348,8 +366,6 @@ class Agent:
                 for health in self.links.values():
                     health.pinged = 0.0
             last = now
-            if self._owed is not None and now >= self._owed[2] and not self._lock.locked():
-                await self._pay()
             outgoing = self.station.outgoing
             if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
                 self.patience.in_vain += 1

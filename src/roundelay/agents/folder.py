@@ -8,7 +8,7 @@ from pathlib import Path
 
 from roundelay.agents.certificates import expiry
 from roundelay.agents.disk import write_whole
-from roundelay.agents.identity import Identity, load_identity
+from roundelay.agents.identity import Identity, identities
 from roundelay.agents.plan import RingPlan
 from roundelay.agents.ringfile import SignedPlan, read_ring
 
@@ -19,8 +19,8 @@ PREFIX = 16  # digits of the digest in a file's name
 def accept(folder: Path, text: bytes) -> SignedPlan:
     """Check a ring file for this site and keep it; the same file may be accepted again."""
     folder = Path(folder)
-    identity, signed = load_identity(folder), read_ring(text, "the ring file")
-    check_acceptable(identity, signed, accepted_plans(folder, signed.plan.run))
+    signed = read_ring(text, "the ring file")
+    check_acceptable(identity_for(folder, signed.plan), signed, accepted_plans(folder, signed.plan.run))
     if not is_accepted(folder, signed.digest):
         (folder / ACCEPTED).mkdir(mode=0o700, exist_ok=True)
         write_whole(folder / ACCEPTED / f"epoch-{signed.plan.epoch}-{signed.digest[:PREFIX]}.toml", text)
@@ -42,6 +42,13 @@ def is_accepted(folder: Path, digest: str) -> bool:
         return False
     paths = (Path(folder) / ACCEPTED).glob(f"epoch-*-{digest[:PREFIX]}.toml")
     return any(read_ring(path.read_bytes(), str(path)).digest == digest for path in paths)
+
+
+def identity_for(folder: Path, plan: RingPlan) -> Identity:
+    """The identity with which the site is in a ring, which need not be its newest; that one where it is in with none."""
+    held = identities(folder)
+    listed = {member.certificate for member in plan.members}
+    return next((one for one in held if one.certificate in listed), held[-1])
 
 
 def check_acceptable(identity: Identity, signed: SignedPlan, accepted: tuple[SignedPlan, ...]) -> None:
@@ -90,8 +97,8 @@ def _check_expiry(plan: RingPlan, now: datetime) -> None:
         end = expiry(member.certificate)
         if end <= now:
             raise ValueError(
-                f"The certificate of {member.name} has expired on {end:%Y-%m-%d}: let {member.name} make another identity "
-                "by roundelay ring init, and take in its new invitation."
+                f"The certificate of {member.name} has expired on {end:%Y-%m-%d}: let {member.name} make new keys by "
+                "roundelay ring rekey, and take in its new invitation."
             )
 
 

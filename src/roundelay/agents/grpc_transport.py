@@ -222,8 +222,9 @@ class GrpcTransport:
             for whose, certificate in (("This site", self._identity.certificate), (member.name, member.certificate)):
                 if expiry(certificate) < now:
                     return (
-                        f"The certificate of {whose} expired on {expiry(certificate):%Y-%m-%d}: make a new one by "
-                        "roundelay ring init --renew, and have the ring file renewed (or set the clock, if it is wrong)."
+                        f"The certificate of {whose} expired on {expiry(certificate):%Y-%m-%d}: new keys are made there "
+                        "by roundelay ring rekey, and taken into the ring by roundelay ring renew at another site. (Or this "
+                        "machine's clock is wrong.)"
                     )
         details = str(getattr(error, "details", lambda: error)())
         if "CERTIFICATE" in details or "handshake" in details.lower():

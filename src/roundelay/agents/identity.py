@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,9 +33,11 @@ __all__ = [
     "Identity",
     "expiry",
     "fingerprint",
+    "identities",
     "is_signed_by",
     "load_identity",
     "make_identity",
+    "renew_identity",
     "save_identity",
     "server_name",
     "sign",
@@ -76,15 +79,47 @@ def save_identity(folder: Path, identity: Identity) -> None:
                 f"The folder {folder} has an identity already, and it is never overwritten: choose another folder."
             )
     _make_private(folder)
+    _write(folder, identity)
+
+
+def renew_identity(folder: Path, fresh: Identity) -> None:
+    """Write new keys beside the old ones, with which the site is in its rings until they are planned with the new."""
+    folder = Path(folder)
+    held = identities(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".keys-") as place:
+        whole = Path(place) / "whole"
+        whole.mkdir(mode=0o700)
+        _write(whole, fresh)
+        whole.rename(_later_keys(folder, len(held)))
+    sync_folder(folder)
+
+
+def identities(folder: Path) -> tuple[Identity, ...]:
+    """The identities of a site, from its first one to its newest."""
+    folder = Path(folder)
+    held = [_read(folder)]
+    while _later_keys(folder, len(held)).is_dir():
+        held.append(_read(_later_keys(folder, len(held))))
+    return tuple(held)
+
+
+def load_identity(folder: Path) -> Identity:
+    """The newest identity in a folder."""
+    return identities(folder)[-1]
+
+
+def _later_keys(folder: Path, renewals: int) -> Path:
+    return folder / f"keys-{renewals + 1}"
+
+
+def _write(folder: Path, identity: Identity) -> None:
     write_new(folder / KEY_FILE, identity.key)
     write_new(folder / MASK_KEY_FILE, identity.mask_key.hex().encode() + b"\n")
     write_new(folder / CERTIFICATE_FILE, identity.certificate.encode(), PUBLIC)
     sync_folder(folder)
 
 
-def load_identity(folder: Path) -> Identity:
-    """The identity in a folder."""
-    folder = Path(folder)
+def _read(folder: Path) -> Identity:
     try:
         key, certificate, mask_key = (
             (folder / file).read_bytes() for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE)

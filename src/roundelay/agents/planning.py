@@ -89,8 +89,8 @@ def renewed(plan: RingPlan, invitation: Invitation, *, previous: str) -> RingPla
     number = plan.number_of(invitation.name)
     if plan.members[number] == invitation.member:
         raise ValueError(
-            f"The invitation of {invitation.name} has nothing new: let it make another identity by roundelay ring init "
-            "in a new folder, and send that invitation."
+            f"The invitation of {invitation.name} has nothing new: let it make new keys by roundelay ring rekey, and "
+            "send the invitation that this writes."
         )
     if invitation.columns:
         check_fits_task(plan.task, invitation)

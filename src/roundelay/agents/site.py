@@ -18,9 +18,9 @@ from roundelay.agents.agent import Agent, Log, log_nothing
 from roundelay.agents.baton import Reason
 from roundelay.agents.disk import write_new, write_whole
 from roundelay.agents.fitting import Model, ModelNotes, Residuals, model_of, read_model, write_model
-from roundelay.agents.folder import ACCEPTED, accepted_plans
+from roundelay.agents.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.grpc_transport import GrpcTransport
-from roundelay.agents.identity import Identity, load_identity
+from roundelay.agents.identity import load_identity
 from roundelay.agents.journal import Journal
 from roundelay.agents.local import Local
 from roundelay.agents.member import Member
@@ -98,7 +98,7 @@ class Site:
     on_epoch: Callable[[Watch], None] = field(default=lambda watch: None)
 
     def __post_init__(self) -> None:
-        self.identity: Identity = load_identity(self.folder)
+        self.name = load_identity(self.folder).name
         self.home = self.folder / "runs" / self.run_id
         self._seen = 0
 
@@ -106,7 +106,7 @@ class Site:
         """Take part until the ring is done."""
         while True:
             signed = self._newest()
-            journal = Journal(self.home, self.run_id, self.identity.name)
+            journal = Journal(self.home, self.run_id, self.name)
             try:
                 self._end_earlier_epoch(signed, journal)
                 member = await self._epoch(signed, journal)
@@ -126,7 +126,7 @@ class Site:
                     Station(self._member(earlier.plan), journal).catch_up()
 
     def _member(self, plan: RingPlan) -> Member:
-        me = plan.number_of(self.identity.name)
+        me = plan.number_of(self.name)
         return Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
 
     async def _epoch(self, signed: SignedPlan, journal: Journal) -> Member | None:
@@ -136,7 +136,7 @@ class Site:
         me, station = member.me, Station(member, journal, self.reached)
         if station.heavy:
             keep_freed_memory()
-        identity = self.identity if self.options.encrypted else None
+        identity = identity_for(self.folder, plan) if self.options.encrypted else None
         transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
         self.watch = watch = Watch(agent)
@@ -170,11 +170,13 @@ class Site:
             await asyncio.sleep(LOOK_EVERY)
             if (self.home / PAUSED).exists() != agent.paused:
                 agent.resume() if agent.paused else agent.pause()
-            if (self.home / STOPPING).exists():
-                agent.station.member.wants_to_stop = True
             if self._changed_folder() and self._newest().plan.epoch > signed.plan.epoch:
                 agent.leave_epoch()
                 return
+            if not agent.counts.taken:
+                continue  # the first baton may be one that was sent on before the agent died: the same is made of it
+            if (self.home / STOPPING).exists():
+                agent.station.member.wants_to_stop = True
             visits = agent.station.member.held.visits
             if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
                 began = time.monotonic()
@@ -221,7 +223,8 @@ class Site:
         if self.options.seed is not None:
             return SeededPairs(self.options.seed)
         keys = tuple(member.mask_key for member in plan.members)
-        return AgreedPairs(me, self.identity.mask_key, keys, plan.run, plan.epoch)
+        own = identity_for(self.folder, plan).mask_key
+        return AgreedPairs(me, own, keys, plan.run, plan.epoch)
 
     def _warm(self, told: tuple[Vector, ...]) -> Vector | None:
         """Where to start from: the model of an earlier run, in the units of this one."""

@@ -1,11 +1,13 @@
 """Never lost, never twice: which batons an agent takes, and what it owes the next one.
 
 There is no link and no clock in here, so that every order of events can be tried. The agent calls `judge` for a baton that
-came, `work` to do its part, and `secure` to have it on disk; only then it sends `outgoing`, until that is acknowledged, and
-acknowledges itself.
+came, `work` to do its part, and `secure` to have it on disk; only then it acknowledges. It sends `outgoing` until that is
+acknowledged, and takes no other baton before.
 
-On a cycle the token itself acknowledges (`implicit`): a baton is on disk before it is sent on, so that when the token is
-back, the next member has what it was handed.
+On a cycle a hop that can be made again bit for bit is sent on before it is on disk (`sends_first`), so that the next member
+works while the disk does. Where an agent dies in between, the neighbour before it still has the baton, hands it over once
+more, and the same is made of it, which the next member knows already. The token can't come back before that: it has to pass
+that neighbour, who takes no other baton until this one is acknowledged. All else is on disk before it is sent.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Station:
         self._unsettled: list[Visit] = []
         self._hopped = False
         self._kept = -1
+        self._meets_all_once = self.plan.on_cycle and len(self.plan.order) == self.plan.agents
         self._open()
 
     def _open(self) -> None:
@@ -112,11 +115,6 @@ class Station:
             self._write()
         return True
 
-    @property
-    def implicit(self) -> bool:
-        """Whether the token's return acknowledges what was sent: on a cycle that meets everybody once."""
-        return self.plan.on_cycle and len(self.plan.order) == self.plan.agents and not self.heavy
-
     def read(self, frame: Frame) -> Baton:
         """The baton of a frame, checked before it touches anything."""
         baton = unpack_baton(frame.body, self.member.layout)
@@ -159,22 +157,24 @@ class Station:
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Do this member's part. What was sent before has been taken, by its acknowledgement or by the token's return."""
+        """Do this member's part. What was sent before has been acknowledged."""
         self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
         self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
 
     @property
-    def hopped(self) -> bool:
-        """Whether the last baton was a hop in the middle of the run."""
-        return self._hopped
+    def sends_first(self) -> bool:
+        """Whether what was made of the last baton is sent on before it is on disk."""
+        return self._hopped and self.member.repeatable and self._meets_all_once
 
-    def secure(self, sender: int, data: bytes, frame: Frame) -> None:
-        """Have on disk what was made of a baton: the state itself, or where that is large what it follows from."""
-        may_follow = self.heavy and self._hopped and self.member.repeatable
-        if not may_follow or len(self._unsettled) >= SETTLE_EVERY:
+    def secure(self) -> None:
+        """Have on disk what was made of a baton; a large state where it does not follow from the baton that was kept."""
+        if not (self.heavy and self._hopped and self.member.repeatable and self._kept == self.standing.k):
             self._settle()
-        elif self._kept != frame.k:
-            self.keep(sender, data, frame)
+
+    def settle_some(self) -> None:
+        """Now and then write a large state too, so that few hops have to be made again after a crash."""
+        if len(self._unsettled) >= SETTLE_EVERY:
+            self._settle()
 
     # ------------------------------------------------------------ the rest
 

@@ -113,7 +113,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     from roundelay.agents.member import SolverError
     from roundelay.agents.site import PrivacyLimitError
 
-    site.log = log = JsonLog(home / "agent.log", site.identity.name)
+    site.log = log = JsonLog(home / "agent.log", site.name)
     try:
         return asyncio.run(_watched(site, page, port, home, stay))
     except (JournalError, SolverError, RefusedError, PrivacyLimitError, ListenError, BatonError) as error:

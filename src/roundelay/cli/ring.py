@@ -11,7 +11,7 @@ from roundelay.cli.ring_accepting import accept, show
 from roundelay.cli.ring_changes import drop, join, renew
 from roundelay.cli.ring_demo import demo
 from roundelay.cli.ring_planning import plan
-from roundelay.cli.ring_site import identity, init
+from roundelay.cli.ring_site import identity, init, rekey
 from roundelay.cli.ring_up import up
 from roundelay.cli.ring_wishes import pause, resume, stop
 
@@ -47,6 +47,7 @@ def ring_command() -> None:
 
 ring.command(short_help="Make a site's keys and its invitation.")(init)
 ring.command(short_help="Say who a site is.")(identity)
+ring.command(short_help="Make new keys for a site.")(rekey)
 ring.command(short_help="Plan a ring from invitations, and sign the ring file.")(plan)
 ring.command(short_help="Say what a ring file says.")(show)
 ring.command(short_help="Accept a ring file at a site.")(accept)

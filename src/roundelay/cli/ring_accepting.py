@@ -48,13 +48,12 @@ def accept(
       roundelay ring accept ring.toml --folder oslo
     """
     from roundelay.agents.folder import accept as keep
-    from roundelay.agents.folder import accepted_plans, check_acceptable
-    from roundelay.agents.identity import load_identity
+    from roundelay.agents.folder import accepted_plans, check_acceptable, identity_for
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
     signed = read_plan(ring)
-    check_acceptable(load_identity(folder), signed, accepted_plans(folder, signed.plan.run))
+    check_acceptable(identity_for(folder, signed.plan), signed, accepted_plans(folder, signed.plan.run))
     new = _new(signed, folder)
     if not as_json:
         print_plan(signed, new)

@@ -80,10 +80,9 @@ def renew(
 
 
 def _finish(before: SignedPlan, planned: RingPlan, folder: Path, out: Path, as_json: bool) -> None:
-    from roundelay.agents.folder import check_signer
-    from roundelay.agents.identity import load_identity
+    from roundelay.agents.folder import check_signer, identity_for
 
-    signer = load_identity(folder)
+    signer = identity_for(folder, planned)
     check_signer(before.plan, signer.name, signer.certificate)  # the others would refuse it
     signed = sign_plan(planned, folder, out)
     if as_json:

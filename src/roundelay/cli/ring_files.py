@@ -55,13 +55,13 @@ def read_links(path: Path | None) -> list[tuple[str, str]] | None:
 def sign_plan(plan: RingPlan, folder: Path, out: Path) -> SignedPlan:
     """Sign a plan by the identity in a folder, and write its ring file."""
     from roundelay.agents.disk import PUBLIC, write_whole
-    from roundelay.agents.identity import load_identity
+    from roundelay.agents.folder import identity_for
     from roundelay.agents.ringfile import read_ring, write_ring
 
     if not out.parent.is_dir():
         raise ValueError(
             f"There is no folder {out.parent} for the ring file: make it, or choose another path for --out."
         )
-    text = write_ring(plan, load_identity(folder))
+    text = write_ring(plan, identity_for(folder, plan))
     write_whole(out, text, PUBLIC)
     return read_ring(text, str(out))

@@ -1,4 +1,4 @@
-"""`roundelay ring init` and `roundelay ring identity`."""
+"""`roundelay ring init`, `identity` and `rekey`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
+from roundelay.cli.ring_files import read_invitations
 from roundelay.cli.ring_options import Folder
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def init(
     made = make_identity(name, days)
     text = write_invitation(made, address, columns)  # refuses what can't be sent before anything is written
     save_identity(folder, made)
-    path = folder / f"{name.replace(' ', '-')}.invitation.toml"
+    path = _invitation_of(folder, name)
     write_whole(path, text, PUBLIC)
     if as_json:
         print_json(
@@ -80,6 +81,47 @@ def identity(folder: Folder, as_json: AsJson = False) -> None:
         return
     typer.echo(f"{own.name}, good until {end:%Y-%m-%d}")
     typer.echo(f"Fingerprint {fingerprint(own.certificate)}")
+
+
+def rekey(
+    folder: Folder,
+    address: Annotated[
+        str | None, typer.Option(help="host:port at which others can dial this site; by default the old one.")
+    ] = None,
+    days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
+    as_json: AsJson = False,
+) -> None:
+    """Make new keys for a site, and a new invitation: before the certificate expires, or where a key may be known.
+
+    The agent uses the old keys until a ring file with the new ones is accepted: send the invitation to another member,
+    who plans the next epoch by roundelay ring renew.
+
+    \b
+    Example:
+      roundelay ring rekey --folder oslo
+    """
+    from roundelay.agents.certificates import fingerprint
+    from roundelay.agents.disk import PUBLIC, write_whole
+    from roundelay.agents.identity import load_identity, make_identity, renew_identity
+    from roundelay.agents.invitations import write_invitation
+
+    name = load_identity(folder).name
+    path = _invitation_of(folder, name)
+    (before,) = read_invitations([path])
+    made = make_identity(name, days)
+    text = write_invitation(made, before.address if address is None else address, before.columns)
+    renew_identity(folder, made)
+    write_whole(path, text, PUBLIC)
+    if as_json:
+        print_json({"name": name, "fingerprint": fingerprint(made.certificate), "invitation": str(path)})
+        return
+    typer.echo(f"{name} has new keys in {folder}; its rings know the old ones until they are planned with the new.")
+    typer.echo(f"Fingerprint {fingerprint(made.certificate)}")
+    typer.echo(f"Send {path} to another member, who takes it in by roundelay ring renew.")
+
+
+def _invitation_of(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace(' ', '-')}.invitation.toml"
 
 
 def _columns(data: Path | None, target: str | None) -> tuple[Column, ...]:
