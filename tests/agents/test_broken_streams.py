@@ -25,6 +25,34 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Member, "visit", slowly)
 
 
+def test_what_was_sent_on_is_on_disk_though_the_stream_breaks_meanwhile(tmp_path: Path) -> None:
+    """A hop is sent before it is on disk; a stream that breaks just then ends the handling of the baton."""
+
+    async def play() -> None:
+        made = await scene(tmp_path)
+        assert made.baton is not None
+        agent = made.agent
+
+        async def stuck(peer: int, data: bytes) -> bool:
+            await asyncio.sleep(3600.0)
+            return True
+
+        agent.transport.send = stuck  # type: ignore[method-assign]
+        data = packed(made.baton, made.k)
+        stream = asyncio.create_task(agent._deliver(SENDER, data))
+        await asyncio.sleep(0.05)
+        assert agent.station.sends_first and agent.station.standing.k == made.k
+        before = made.journal.standing()
+        assert before is not None and before.k == made.k - 3
+        stream.cancel()
+        await asyncio.gather(stream, return_exceptions=True)
+        after = made.journal.standing()
+        assert after is not None and after.k == made.k and after.outgoing == agent.station.standing.outgoing
+        made.journal.close()
+
+    asyncio.run(play())
+
+
 def test_a_baton_is_worked_on_once_though_its_stream_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes again over the next stream while the work on it is still under way."""
 

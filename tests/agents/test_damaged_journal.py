@@ -21,7 +21,8 @@ Known = tuple[int, int, int, int, int, bytes, bytes]
 def standing_at(turn: int, dim: int) -> Standing:
     rng = np.random.default_rng(turn)
     state = Record(f"[true, {turn}]", tuple(rng.normal(size=dim) for _ in range(3)))
-    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, rng.bytes(40 + 8 * dim), state)
+    outgoing, earlier = rng.bytes(40 + 8 * dim), rng.bytes(turn % 2 * 48)
+    return Standing(0, 3 * turn, 77 * turn, turn % 3, 3 * turn + 1, outgoing, earlier, state)
 
 
 def as_known(standing: Standing) -> Known:

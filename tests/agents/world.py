@@ -148,6 +148,12 @@ class World:
             station.start()
         self.send_outgoing(name)
 
+    def send_again(self, name: str) -> None:
+        station = self.up[name]
+        if station.outgoing is not None and station.earlier:
+            self.post(name, station.plan.members[station.outgoing[0]].name, station.earlier)
+        self.send_outgoing(name)
+
     def send_outgoing(self, name: str) -> None:
         station = self.up[name]
         if station.outgoing is not None:
@@ -183,7 +189,7 @@ class World:
         ack = pack_frame(Kind.ACK, plan.run_bytes, plan.epoch, frame.k)
         if verdict is Verdict.KNOWN:
             self.post(name, sender, ack)
-        if verdict is not Verdict.NEW or station.outgoing is not None:
+        if verdict is not Verdict.NEW or (station.outgoing is not None and not station.implicit):
             return  # where the last hand-over is not acknowledged yet, this one is sent again
         self._maybe_crash(Point.AFTER_RECEIVE)
         baton = station.read(frame)
@@ -199,7 +205,7 @@ class World:
             self.send_outgoing(name)
             station.secure()
         station.settle_some()
-        if not early:
+        if not early and not (station.returns and self.rng.random() < 0.5):
             self._acknowledge(name, sender, ack)
 
     def _acknowledge(self, name: str, sender: str, ack: bytes) -> None:
@@ -219,7 +225,7 @@ class World:
             self.deliver()
         elif self.up:
             names = sorted(self.up)
-            self._guarded(names[int(self.rng.integers(len(names)))], self.send_outgoing)
+            self._guarded(names[int(self.rng.integers(len(names)))], self.send_again)
 
     @property
     def living(self) -> set[str]:

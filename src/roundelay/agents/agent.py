@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,8 @@ from roundelay.agents.wire import Frame, FrameError, Kind, pack_frame, pack_sent
 # Work that takes longer than this is acknowledged before it is done, so that the sender need not wait for it.
 LONG = 0.05
 TICK = 0.02
+# An acknowledgement waits so long for the token to make it needless; well below the shortest patience of a sender.
+ACK_DELAY = 0.02
 # Where the loop was away for so long, the machine slept.
 SLEPT = 2.0
 # A neighbour from which so many pings in a row came back in vain has a dead link.
@@ -79,6 +80,7 @@ class Agent:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries, self._sent_k = 0, -1
         self._failed = False
+        self._owed: tuple[int, Frame, float] | None = None
         self._waiting: tuple[int, bytes, Frame] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -212,6 +214,8 @@ class Agent:
             await self._send(peer, Kind.REFUSAL, frame.k, pack_sentence(sentence))
         elif verdict is Verdict.NEW_EPOCH:
             self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
+        elif verdict is Verdict.AHEAD:
+            self.log("the baton before is missing", peer=self._name(peer), k=frame.k)
         elif verdict is Verdict.KNOWN:
             self.counts.duplicates += 1
             self.arrived = time.monotonic()
@@ -219,7 +223,8 @@ class Agent:
         else:
             assert baton is not None
             self.arrived = time.monotonic()
-            if self.station.outgoing is not None:
+            self._owed = None
+            if self.station.outgoing is not None and not self.station.implicit:
                 # Until the last hand-over is on the next member's disk it must be there to be sent again.
                 self._waiting = (peer, data, frame)
                 return
@@ -233,8 +238,9 @@ class Agent:
 
     async def _take(self, peer: int, frame: Frame, baton: Baton) -> None:
         """Work on a baton, send it on and have it on disk; the other way round where it might not be made again the same."""
-        with self._at_work():
-            self.station.work(peer, frame, baton)
+        began = time.perf_counter()
+        self.station.work(peer, frame, baton)
+        took = time.perf_counter() - began
         if self.station.sends_first:
             try:
                 await self._send_outgoing()
@@ -243,7 +249,11 @@ class Agent:
         else:
             self.station.secure()
             await self._send_outgoing()
-        await self._acknowledge(peer, frame)
+        if self.station.returns:
+            self._owed = (peer, frame, time.monotonic() + ACK_DELAY)
+        else:
+            await self._acknowledge(peer, frame)
+        self._worked(took)
 
     async def _take_long(self, peer: int, data: bytes, frame: Frame, baton: Baton) -> None:
         """Work on a baton in a thread while it is written to disk and acknowledged; neighbours are answered meanwhile."""
@@ -251,9 +261,11 @@ class Agent:
         try:
             if not await self._resumed():
                 return
-            with self._at_work():
-                await asyncio.to_thread(self.station.work, peer, frame, baton)
+            self.working, began = True, time.perf_counter()
+            await asyncio.to_thread(self.station.work, peer, frame, baton)
+            self._worked(time.perf_counter() - began)
         finally:
+            self.working = False
             await keeping
         await asyncio.to_thread(self.station.secure)
         await self._send_outgoing()
@@ -269,15 +281,8 @@ class Agent:
             await self._resume.wait()
         return not self._over.done()
 
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        self.working = True
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.working = False
-        self.counts.working_seconds += time.perf_counter() - began
+    def _worked(self, seconds: float) -> None:
+        self.counts.working_seconds += seconds
         self.counts.taken += 1
         self.on_visit()
 
@@ -337,6 +342,8 @@ class Agent:
         self.sent_at = time.monotonic()
         if self._tries > 1:
             self.counts.resent += 1
+            if self.station.earlier:
+                await self.transport.send(receiver, self.station.earlier)
         await self.transport.send(receiver, data)
         self.station.reached(Point.AFTER_SEND)
 
@@ -366,6 +373,9 @@ class Agent:
                 for health in self.links.values():
                     health.pinged = 0.0
             last = now
+            if self._owed is not None and now >= self._owed[2] and not self._lock.locked():
+                (peer, frame, _), self._owed = self._owed, None
+                await self._acknowledge(peer, frame)
             outgoing = self.station.outgoing
             if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
                 self.patience.in_vain += 1

@@ -6,7 +6,7 @@ import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ class Reason(IntEnum):
     ASKED = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Baton:
+class Baton(NamedTuple):
     """One hand-over.
 
     `hop` is the hop that the receiver makes, in all laps besides the one with which the token will go on. `origin` is
@@ -61,7 +60,7 @@ class BatonError(ValueError):
 _HEAD = struct.Struct("<BBHIIIQ")
 _WORD = 8
 FEW = 64
-_PHASES = frozenset(int(phase) for phase in Phase)
+_PHASES = {int(phase): phase for phase in Phase}
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     phase, purpose, spare, origin, step, more, hop = _HEAD.unpack_from(body)
     if phase not in _PHASES or spare or more:
         raise BatonError(f"The baton has an unknown phase, {phase}.")
-    expected = layout.numbers(Phase(phase), purpose)
+    expected = layout.numbers(_PHASES[phase], purpose)
     if expected is None:
         raise BatonError(f"The baton is of a sum, {purpose}, which this ring does not have.")
     if len(body) - start != _WORD * expected:
@@ -128,7 +127,7 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     numbers = np.frombuffer(body[start:], "<u8" if phase == Phase.SUM else "<f8")
     if phase != Phase.SUM and not all_finite(numbers):
         raise BatonError("The baton has a number that is not finite.")
-    return Baton(Phase(phase), hop, origin, step, purpose, content, numbers)
+    return Baton(_PHASES[phase], hop, origin, step, purpose, content, numbers)
 
 
 def token_in(body: memoryview, layout: Layout) -> NDArray[np.float64] | None:

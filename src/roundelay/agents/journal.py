@@ -30,8 +30,8 @@ _TABLES = """
 create table if not exists about (key text primary key, value text not null) without rowid;
 create table if not exists standing (
     only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
-    receiver integer not null, sent_k integer not null, outgoing blob, state blob, slot integer not null,
-    checksum integer not null);
+    receiver integer not null, sent_k integer not null, outgoing blob, earlier blob, state blob,
+    slot integer not null, checksum integer not null);
 create table if not exists inbox (
     epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
     checksum integer not null, primary key (epoch, k)) without rowid;
@@ -51,7 +51,8 @@ class Standing:
     """Where an agent stands: what it took last and what it has to send.
 
     `k` is the last hand-over that it took in this epoch (−1: none) and `taken` its checksum. `outgoing` is the frame
-    that it sent on, with the counter `sent_k`, to `receiver` (−1 where there is nothing to send). `state` is its own.
+    that it sent on, with the counter `sent_k`, to `receiver` (−1 where there is nothing to send), and `earlier` the one a
+    lap before, where that may still be needed. `state` is its own.
     """
 
     epoch: int
@@ -60,6 +61,7 @@ class Standing:
     receiver: int
     sent_k: int
     outgoing: bytes
+    earlier: bytes
     state: Record | None
 
 
@@ -132,18 +134,18 @@ class Journal:
         """Where the agent stood; None in a new journal."""
         with self._refusals():
             row = self._database.execute(
-                "select epoch, k, taken, receiver, sent_k, outgoing, state, slot, checksum from standing"
+                "select epoch, k, taken, receiver, sent_k, outgoing, earlier, state, slot, checksum from standing"
             ).fetchone()
             if row is None:
                 return None
-            epoch, k, taken, receiver, sent_k, outgoing, state, self._slot, checksum = row
+            epoch, k, taken, receiver, sent_k, outgoing, earlier, state, self._slot, checksum = row
             if self._slot:
                 data = memoryview((self._file("state", self._slot)).read_bytes())
                 length = int.from_bytes(data[:8], "little")
                 outgoing, state = bytes(data[8 : 8 + length]), data[8 + length :]
-            if _checksum((epoch, k, taken, receiver, sent_k, self._slot), [outgoing, state]) != checksum:
+            if _checksum((epoch, k, taken, receiver, sent_k, self._slot), [outgoing, earlier, state]) != checksum:
                 raise DamagedError("the checksum of the state is wrong")
-            return Standing(epoch, k, taken, receiver, sent_k, outgoing, Record.read(state))
+            return Standing(epoch, k, taken, receiver, sent_k, outgoing, earlier, Record.read(state))
 
     def inbox(self) -> list[tuple[int, bytes]]:
         """Frames that were acknowledged after the last settled state, in order, each with its sender."""
@@ -194,14 +196,14 @@ class Journal:
             if sum(map(len, pieces)) + len(outgoing) > BESIDE:
                 slot = 2 if self._slot == 1 else 1
             plain = (standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k)
-            checksum = _checksum((*plain, slot), [outgoing, *pieces])
+            checksum = _checksum((*plain, slot), [outgoing, standing.earlier, *pieces])
             if slot:
                 self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
                 outgoing, pieces = b"", []
             with self._transaction():
                 self._database.execute(
-                    "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (*plain, outgoing, b"".join(pieces), slot, checksum),
+                    "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
                 )
                 for visit in visits:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.

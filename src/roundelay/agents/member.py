@@ -105,7 +105,7 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
 class Member:
     """One agent of a ring: what it makes of a baton that it is handed.
 
-    `seed` keys the agent's own draws, `secrets` are what it shares with each other member. `act` changes what is held
+    `seed` keys the agent's own draws, `secrets` are what it shares with each other member, `first_hop` is the epoch's. `act` changes what is held
     in memory; where it raises, that is worth nothing any more, and the agent goes on from its journal.
     """
 
@@ -114,6 +114,7 @@ class Member:
     ) -> None:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
         self.method = plan.method
+        self.first_hop = plan.epoch * HOPS_OF_AN_EPOCH
         rows = plan.agents + plan.vectors - 1
         x, y, share = (untouched_zeros(rows, plan.dim) for _ in range(3))
         self.held = Held(x, y, share)
@@ -152,11 +153,6 @@ class Member:
     def finished(self) -> bool:
         """Whether the run is over for this agent."""
         return self.held.reason is not None
-
-    @property
-    def first_hop(self) -> int:
-        """The number of the epoch's first hop."""
-        return self.plan.epoch * HOPS_OF_AN_EPOCH
 
     def place_of(self, hop: int) -> int:
         """The place of the walk at which a hop is made by this agent."""
@@ -246,7 +242,7 @@ class Member:
         return self._start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
 
     def _added(self, baton: Baton) -> Baton:
-        return replace(baton, numbers=baton.numbers + self._summand(baton.purpose))
+        return baton._replace(numbers=baton.numbers + self._summand(baton.purpose))
 
     def _summed(self, baton: Baton) -> Move | None:
         """The lap of a sum is closed: the masks have cancelled."""
@@ -347,7 +343,7 @@ class Member:
             if likely and unrest <= tolerance:
                 content = baton.content | 1 << me
         held.residuals = Residuals(baton.hop, primal, dual, unrest)
-        return replace(baton, numbers=vectors.reshape(-1)), content
+        return baton._replace(numbers=vectors.reshape(-1)), content
 
     def _unrest(self, token: Vector) -> float:
         functions = self.functions
@@ -388,7 +384,7 @@ class Member:
         tolerance = self.plan.stopping.tolerance
         unrest = self._unrest(np.array(baton.numbers[: self.plan.dim]))
         sure = tolerance is not None and unrest <= tolerance
-        return replace(baton, content=baton.content | 1 << self.me) if sure else baton
+        return baton._replace(content=baton.content | 1 << self.me) if sure else baton
 
     def _asked(self, baton: Baton) -> Move | None:
         """Everybody has been asked: it is done, or it goes on."""
@@ -426,7 +422,7 @@ class Member:
     def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> Move:
         """Do one's part where the lap meets this member first, and hand on."""
         after = work(baton) if lap.works[baton.step] else baton
-        return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), replace(after, step=baton.step + 1))
+        return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))
 
 
 _NO_VISITS: Integers = np.zeros(0, np.int64)

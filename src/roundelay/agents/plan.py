@@ -183,7 +183,7 @@ class RingPlan:
         """How many vectors the token carries."""
         return vectors_of(self.method)
 
-    @property
+    @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
         return isinstance(self.method.walk, Cycle)

@@ -4,10 +4,14 @@ There is no link and no clock in here, so that every order of events can be trie
 came, `work` to do its part, and `secure` to have it on disk; only then it acknowledges. It sends `outgoing` until that is
 acknowledged, and takes no other baton before.
 
-On a cycle a hop that can be made again bit for bit is sent on before it is on disk (`sends_first`), so that the next member
-works while the disk does. Where an agent dies in between, the neighbour before it still has the baton, hands it over once
-more, and the same is made of it, which the next member knows already. The token can't come back before that: it has to pass
-that neighbour, who takes no other baton until this one is acknowledged. All else is on disk before it is sent.
+On a cycle that meets everybody once, two things are cheaper.
+
+- A hop that can be made again bit for bit is sent on before it is on disk (`sends_first`), so that the next member works while
+  the disk does. Where an agent dies in between, it is handed the same baton again, and makes the same of it, which the next
+  member knows already. All else is on disk before it is sent.
+- The token itself acknowledges. A member has on disk what it did before it does anything more, so that a token which has
+  passed it once more proves that its last hop but one is safe. Hence a member holds what it sent last and what it sent a lap
+  `earlier`, and sends both again, the older one first, to a neighbour that may have missed them.
 """
 
 from __future__ import annotations
@@ -28,11 +32,15 @@ from roundelay.kernels import Vector
 # Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
 KEPT = 1000
 
+# So many times a baton may come before the one that is missing.
+PATIENT = 20
+
 
 class Verdict(Enum):
     """What is to be done with a baton."""
 
     NEW = "take it"
+    AHEAD = "leave it: the one before it is missing, and both will be sent again"
     KNOWN = "acknowledge it again: it is in the journal"
     OLD_EPOCH = "the sender has not moved on to this epoch"
     NEW_EPOCH = "this agent has not moved on to that epoch"
@@ -45,11 +53,17 @@ class Station:
         self.member, self.journal, self.reached = member, journal, reached
         self.plan, self.me = member.plan, member.me
         self.acknowledged = False
-        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", None)
+        self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", b"", None)
         self._unsettled: list[Visit] = []
         self._hopped = False
         self._kept = -1
-        self._meets_all_once = self.plan.on_cycle and len(self.plan.order) == self.plan.agents
+        order = self.plan.order
+        self._places = [place for place, member in enumerate(order) if member == self.me]
+        self._ahead = 0
+        # Whether the state is so large that not every one of them is written.
+        self.heavy = 4 * 8 * self.plan.vectors * self.plan.dim > BESIDE
+        # Whether the token's return acknowledges. A large token is acknowledged by word, so that one of them is held, not two.
+        self.implicit = self.plan.on_cycle and len(order) == self.plan.agents and not self.heavy
         self._open()
 
     def _open(self) -> None:
@@ -80,6 +94,11 @@ class Station:
         return None if self.acknowledged or standing.receiver < 0 else (standing.receiver, standing.outgoing)
 
     @property
+    def earlier(self) -> bytes:
+        """What was sent a lap ago, where the next member may have lost it."""
+        return self.standing.earlier
+
+    @property
     def may_start(self) -> bool:
         """Whether it is for this agent to start the epoch."""
         return self.standing.k < 0 and self.plan.order[0] == self.me
@@ -101,6 +120,8 @@ class Station:
                     f"There are two different batons with the counter {frame.k}: the sender went back to an older state."
                 )
             return Verdict.KNOWN
+        if self._is_ahead(frame.k):
+            return Verdict.AHEAD
         self._check_counter(sender, frame.k)
         return Verdict.NEW
 
@@ -109,6 +130,7 @@ class Station:
         if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
             return False
         self.acknowledged = True
+        self.standing = replace(self.standing, earlier=b"")
         if self.member.finished:
             # After a restart it must not wait for a neighbour that has ended.
             self.standing = replace(self.standing, receiver=-1)
@@ -120,11 +142,6 @@ class Station:
         baton = unpack_baton(frame.body, self.member.layout)
         self.member.check(baton, self._last_sent())
         return baton
-
-    @property
-    def heavy(self) -> bool:
-        """Whether the state is so large that not every one of them is written."""
-        return 4 * 8 * self.plan.vectors * self.plan.dim > BESIDE
 
     def keep(self, sender: int, data: bytes, frame: Frame) -> None:
         """Journal a baton before it is worked on, where that will take long."""
@@ -153,18 +170,25 @@ class Station:
 
     def start(self) -> None:
         """Start the epoch; on disk when this returns."""
-        self._made(self.member.first(), 0, 0, -1, None)
+        self._made(self.member.first(), 0, 0, -1, None, b"")
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Do this member's part. What was sent before has been acknowledged."""
-        self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
-        self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton)
+        """Do this member's part. What was sent before has been acknowledged, or is held for a lap more."""
+        earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
+        if self.heavy:  # it need not be there beside the new one
+            self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
+        self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton, earlier)
 
     @property
     def sends_first(self) -> bool:
         """Whether what was made of the last baton is sent on before it is on disk."""
-        return self._hopped and self.member.repeatable and self._meets_all_once
+        return self.implicit and self._hopped and self.member.repeatable
+
+    @property
+    def returns(self) -> bool:
+        """Whether the token will come back and acknowledge what was made of the last baton."""
+        return self.implicit and self._hopped
 
     def secure(self) -> None:
         """Have on disk what was made of a baton; a large state where it does not follow from the baton that was kept."""
@@ -178,7 +202,7 @@ class Station:
 
     # ------------------------------------------------------------ the rest
 
-    def _made(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None) -> None:
+    def _made(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None, earlier: bytes) -> None:
         """Note what came of a baton, in memory."""
         plan, held = self.plan, self.member.held
         receiver, sent_k, data = -1, -1, b""
@@ -186,8 +210,8 @@ class Station:
             receiver, sent_k = move.receiver, k + 1
             data = pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, sent_k, *pack_baton(move.baton, plan.agents))
         sent = None if move is None else move.baton
-        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, None)
-        self.acknowledged = False
+        self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, earlier, None)
+        self.acknowledged, self._ahead = False, 0
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
             Visit(
@@ -219,10 +243,17 @@ class Station:
                 "than the ring."
             )
 
+    def _is_ahead(self, k: int) -> bool:
+        """Whether the baton before this one is on its way; not for ever, where the neighbour does not have it any more."""
+        if not self.implicit or k != self._expected() + len(self.plan.order):
+            return False
+        self._ahead += 1
+        return self._ahead <= PATIENT
+
     def _expected(self) -> int:
         """The counter of the next hand-over for this member, on a lap."""
-        order, last = self.plan.order, max(self.standing.k, 0)
-        return next(k for k in range(last + 1, last + len(order) + 1) if order[k % len(order)] == self.me)
+        following = max(self.standing.k, 0) + 1
+        return following + min((place - following) % len(self.plan.order) for place in self._places)
 
     def _last_sent(self) -> Vector | None:
         """The token as this agent sent it on last: a view of the frame, since it may be large."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 MAGIC = b"RNDL"
 VERSION = 1
@@ -37,15 +37,14 @@ class Kind(IntEnum):
     PONG = 5
 
 
-_KINDS = frozenset(int(kind) for kind in Kind)
+_KINDS = {int(kind): kind for kind in Kind}
 
 
 class FrameError(ValueError):
     """Bytes that are no frame of this run, for the reason that the sentence gives."""
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(NamedTuple):
     """A frame as it came in; `checksum` covers all of it."""
 
     kind: Kind
@@ -88,7 +87,7 @@ def unpack_frame(data: bytes, run: bytes) -> Frame:
     body = view[HEADER_BYTES:]
     if kind not in (Kind.BATON, Kind.REFUSAL) and length:
         raise FrameError(f"A frame of the kind {Kind(kind).name} has no body, but this one has {length} bytes.")
-    return Frame(Kind(kind), epoch, k, body, checksum)
+    return Frame(_KINDS[kind], epoch, k, body, checksum)
 
 
 def pack_sentence(text: str) -> bytes:
