@@ -39,15 +39,19 @@ class Diagonal:
 
     def __init__(self, dim: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.h, self.t = rng.uniform(0.5, 2.0, dim), rng.normal(size=dim)
+        self.h = rng.uniform(0.5, 2.0, dim)
+        self.ht = self.h * rng.normal(size=dim)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """∇f(x)."""
-        return self.h * (x - self.t)
+        return self.h * x - self.ht
 
     def prox(self, v: np.ndarray, penalty: float) -> np.ndarray:
         """argmin f(x) + penalty/2 ‖x − v‖²."""
-        return (self.h * self.t + penalty * v) / (self.h + penalty)
+        x = penalty * v
+        x += self.ht
+        x /= self.h + penalty
+        return x
 
 
 def own_problem(dim: int, seed: int) -> rl.CallableProblem:
@@ -220,7 +224,7 @@ def main() -> None:
     print(f"  roundelay, journal on          {1e3 * hop:8.3f} ms a hop, of which the update {1e3 * update:.3f} ms")
     print(f"  ratio                          {hop / bare:8.2f}, without the update {(hop - update) / bare:.2f}")
     largest, rest = max(row[5] for row in rows if row[0] == 0), statistics.median(row[6] for row in rows)
-    own = 16e-6 * arguments.dim  # h and t
+    own = 16e-6 * arguments.dim  # h and h·t
     print(f"  memory of an agent             {largest - own:8.0f} MB at most beyond its data ({own:.0f} MB)")
     print(f"                                 {rest - own:8.0f} MB of that before it started")
 

@@ -86,7 +86,9 @@ def test_a_changed_file_is_refused(bergen: Path) -> None:
 def test_an_expired_certificate_is_refused(bergen: Path) -> None:
     old = expired("Oslo")
     plan = with_member(ring_of(*NAMES), "Oslo", certificate=old.certificate, mask_key=old.public_mask_key)
-    with pytest.raises(ValueError, match=r"The certificate of Oslo has expired on .*: let Oslo make another identity"):
+    with pytest.raises(
+        ValueError, match=r"The certificate of Oslo has expired on .*: let Oslo make new keys by roundelay ring rekey"
+    ):
         accept(bergen, write_ring(plan, site("Bergen")))
 
 

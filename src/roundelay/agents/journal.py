@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from roundelay.agents.records import DamagedError, Record, quick_sum
+from roundelay.agents.checksums import checksum
+from roundelay.agents.records import DamagedError, Record
 
 FORMAT = 1
 # Larger records stand in files: a database page takes longer than the disk.
@@ -23,7 +24,7 @@ BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
 LOG_PAGES = 256
 # Where states are that large, only every eighth is written; those between follow from what was received since.
-SETTLE_EVERY = 8
+SETTLE_EVERY = 16
 INBOX_SLOTS = SETTLE_EVERY + 2
 
 _TABLES = """
@@ -143,9 +144,11 @@ class Journal:
                 data = memoryview((self._file("state", self._slot)).read_bytes())
                 length = int.from_bytes(data[:8], "little")
                 outgoing, state = bytes(data[8 : 8 + length]), data[8 + length :]
-            if _checksum((epoch, k, taken, receiver, sent_k, self._slot), [outgoing, earlier, state]) != checksum:
+            record = Record.read(state)
+            plain, pieces = (epoch, k, taken, receiver, sent_k, self._slot), [outgoing, earlier, *record.pieces()]
+            if _checksum(plain, pieces) != checksum:
                 raise DamagedError("the checksum of the state is wrong")
-            return Standing(epoch, k, taken, receiver, sent_k, outgoing, earlier, Record.read(state))
+            return Standing(epoch, k, taken, receiver, sent_k, outgoing, earlier, record)
 
     def inbox(self) -> list[tuple[int, bytes]]:
         """Frames that were acknowledged after the last settled state, in order, each with its sender."""
@@ -305,7 +308,10 @@ class Journal:
 def _checksum(plain: tuple[int, ...], pieces: list[bytes | memoryview]) -> int:
     """A checksum of a row: its whole numbers and its bytes, since SQLite has none for its pages."""
     try:
-        return quick_sum([struct.pack(f"<{len(plain)}q", *plain), *pieces])
+        total = checksum(struct.pack(f"<{len(plain)}q", *plain))
+        for piece in pieces:
+            total = checksum(piece, total)
+        return total
     except (struct.error, TypeError, ValueError) as error:
         raise DamagedError(f"a row holds something else ({error})") from None
 

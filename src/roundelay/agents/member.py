@@ -38,6 +38,9 @@ VISITS_BEFORE_JUDGING = 3
 # Up to so many unknowns a gradient more at each visit does not matter.
 CHEAP = 1000
 
+# Coordinates at a time: so many stay near the processor.
+BLOCK = 8192
+
 
 class SolverError(RuntimeError):
     """The site's own function gave something with which the fit can't go on."""
@@ -185,8 +188,7 @@ class Member:
         self._check_place(baton)
         if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
             return
-        apart = baton.numbers - previous
-        jump = math.sqrt(float(np.dot(apart, apart)))
+        jump = _distance(baton.numbers, previous)
         held = self.held
         if held.visits >= VISITS_BEFORE_JUDGING and jump > ABSURD * held.largest_jump > 0.0:
             raise BatonError(
@@ -321,12 +323,14 @@ class Member:
         tolerance = self.plan.stopping.tolerance
         vectors = np.array(baton.numbers).reshape(self.plan.vectors, self.plan.dim)
         token = vectors[0]
-        held.share[agents:] = vectors[1:]
+        if len(vectors) > 1:
+            held.share[agents:] = vectors[1:]
         primal, dual = functions.module.visit(
             functions.problem, functions.method, self.seed, me, baton.hop, held.visits, agents,
             token, held.x, held.y, held.share, True,
         )  # fmt: skip
-        vectors[1:] = held.share[agents:]
+        if len(vectors) > 1:
+            vectors[1:] = held.share[agents:]
         held.visits += 1
         held.hop = baton.hop
         if not (all_finite(vectors.reshape(-1)) and all_finite(held.x[me])):
@@ -423,6 +427,15 @@ class Member:
         """Do one's part where the lap meets this member first, and hand on."""
         after = work(baton) if lap.works[baton.step] else baton
         return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))
+
+
+def _distance(one: Vector, other: Vector) -> float:
+    """The distance between two points, however many coordinates they have, without a vector of differences."""
+    square = 0.0
+    for first in range(0, len(one), BLOCK):
+        apart = one[first : first + BLOCK] - other[first : first + BLOCK]
+        square += float(np.dot(apart, apart))
+    return math.sqrt(square)
 
 
 _NO_VISITS: Integers = np.zeros(0, np.int64)

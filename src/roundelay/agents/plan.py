@@ -158,7 +158,8 @@ class RingPlan:
     @cached_property
     def network(self) -> Network:
         """Who may speak to whom."""
-        return Network(self.agents, np.array(self.links, np.int64).reshape(-1, 2))
+        cycle = np.array(self.order) if len(self.order) == self.agents else None
+        return Network(self.agents, np.array(self.links, np.int64).reshape(-1, 2), planted_cycle=cycle)
 
     @cached_property
     def method(self) -> TokenMethod:

@@ -14,9 +14,10 @@ Only a baton can be packed into one: an agent's own state has no way onto a link
 from __future__ import annotations
 
 import struct
-import zlib
 from enum import IntEnum
 from typing import NamedTuple
+
+from roundelay.agents.checksums import checksum as checksum_of
 
 MAGIC = b"RNDL"
 VERSION = 1
@@ -54,21 +55,20 @@ class Frame(NamedTuple):
     checksum: int
 
 
-def pack_frame(kind: Kind, run: bytes, epoch: int, k: int, *body: bytes | memoryview) -> bytes:
-    """The bytes of a frame; the pieces of the body are copied once."""
-    length = sum(map(len, body))
-    header = _HEADER.pack(MAGIC, VERSION, kind, 0, epoch, run, k, length, 0)
-    checksum = zlib.crc32(header[:-4])
-    for piece in body:
-        checksum = zlib.crc32(piece, checksum)
-    return b"".join((header[:-4], checksum.to_bytes(4, "little"), *body))
+def pack_frame(
+    kind: Kind, run: bytes, epoch: int, k: int, head: bytes = b"", numbers: bytes | memoryview = b""
+) -> bytes:
+    """The bytes of a frame, whose body is a short head and perhaps many numbers, which are copied once."""
+    header = _HEADER.pack(MAGIC, VERSION, kind, len(head), epoch, run, k, len(head) + len(numbers), 0)[:-4]
+    checksum = checksum_of(numbers, checksum_of(head, checksum_of(header)))
+    return b"".join((header, checksum.to_bytes(4, "little"), head, numbers))
 
 
 def unpack_frame(data: bytes, run: bytes) -> Frame:
     """Read a frame. Nothing is allocated for what its header claims: the body is a view of what came."""
     if len(data) < HEADER_BYTES:
         raise FrameError(f"A frame of {len(data)} bytes is shorter than its header.")
-    magic, version, kind, spare, epoch, whose, k, length, checksum = _HEADER.unpack_from(data)
+    magic, version, kind, head, epoch, whose, k, length, checksum = _HEADER.unpack_from(data)
     if magic != MAGIC:
         raise FrameError("These bytes are not from a roundelay ring.")
     if version != VERSION:
@@ -78,11 +78,15 @@ def unpack_frame(data: bytes, run: bytes) -> Frame:
     if length != len(data) - HEADER_BYTES:
         raise FrameError(f"The frame claims {length} bytes, but {len(data) - HEADER_BYTES} came.")
     view = memoryview(data)
-    if zlib.crc32(view[HEADER_BYTES:], zlib.crc32(view[: HEADER_BYTES - 4])) != checksum:
+    begin = HEADER_BYTES + head
+    if (
+        checksum_of(view[begin:], checksum_of(view[HEADER_BYTES:begin], checksum_of(view[: HEADER_BYTES - 4])))
+        != checksum
+    ):
         raise FrameError("The checksum of a frame is wrong: it was damaged on the way.")
     if whose != run:
         raise FrameError(f"The frame belongs to another run, {whose.hex()}.")
-    if kind not in _KINDS or spare:
+    if kind not in _KINDS:
         raise FrameError(f"The frame is of an unknown kind, {kind}.")
     body = view[HEADER_BYTES:]
     if kind not in (Kind.BATON, Kind.REFUSAL) and length:
