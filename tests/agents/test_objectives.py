@@ -71,7 +71,7 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("function", ["quadratic", "gradient_alone"])
 def test_the_object_becomes_a_problem_of_one_agent(site: Path, function: str) -> None:
-    problem = load_objective(f"{site}:{function}", 2)
+    problem = load_objective(f"{site}:{function}", 2).function
     x = np.array([0.5, 0.25])
     assert problem.agents == 1 and problem.dim == 2
     np.testing.assert_allclose(problem.gradient(0, x), 3.0 * (x - [1.0, -2.0]))
@@ -80,10 +80,17 @@ def test_the_object_becomes_a_problem_of_one_agent(site: Path, function: str) ->
     assert problem.kernel_at(3, 5).functions
 
 
+@pytest.mark.parametrize(("line", "repeatable"), [("", False), ("repeatable = True", True), ("repeatable = 0", False)])
+def test_whether_it_can_be_asked_again_is_for_it_to_say(tmp_path: Path, line: str, repeatable: bool) -> None:
+    path = tmp_path / "site.py"
+    path.write_text(QUADRATIC.replace("    pass", f"    pass\n    {line}"))
+    assert load_objective(f"{path}:gradient_alone", 2).repeatable is repeatable
+
+
 def test_a_method_of_a_module_is_taken_by_its_dotted_name(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(site.parent)
     (site.parent / "own_objective_for_test.py").write_text(QUADRATIC)
-    problem = load_objective("own_objective_for_test:quadratic", 2)
+    problem = load_objective("own_objective_for_test:quadratic", 2).function
     assert problem.value(0, np.array([1.0, -2.0])) == 0.0
     np.testing.assert_array_equal(problem.hessian(0, np.zeros(2)), 3.0 * np.eye(2))
 

@@ -21,10 +21,12 @@ from roundelay.agents import agent as agent_module
 from roundelay.agents import wire
 from roundelay.agents.agent import Agent
 from roundelay.agents.baton import Baton
+from roundelay.agents.data import Table
 from roundelay.agents.journal import Journal, JournalError
 from roundelay.agents.local import Known
 from roundelay.agents.member import Member
-from roundelay.agents.plan import Stopping
+from roundelay.agents.plan import Column, Stopping, Task
+from roundelay.agents.rows import OwnRows
 from roundelay.agents.site import Site
 from roundelay.agents.station import Station
 from roundelay.agents.transport import MemorySwitch, MemoryTransport
@@ -213,6 +215,21 @@ def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path, RUN, "site0")
     journal.close()
     Journal(tmp_path, RUN, "site0").close()
+
+
+def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
+    task = Task("least_squares", (Column("a"), Column("b")), Column("t"))
+    rng = np.random.default_rng(0)
+    features, target = rng.normal(size=(5, 2)), rng.normal(size=5)
+    first = OwnRows(task, Table(features, target)).digest
+    assert first == OwnRows(task, Table(features.copy(), target.copy())).digest
+    journal = Journal(tmp_path, RUN, "site0")
+    for _ in range(2):
+        journal.check_data(first)
+    for other in (Table(features + 1e-12, target), Table(features, -target), Table(features[:4], target[:4])):
+        with pytest.raises(JournalError, match="The data are not those with which this site began the run"):
+            journal.check_data(OwnRows(task, other).digest)
+    journal.close()
 
 
 def test_the_journal_of_another_run_or_member_is_refused(tmp_path: Path) -> None:

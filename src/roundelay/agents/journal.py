@@ -120,6 +120,18 @@ class Journal:
         self._forget_inbox()
         self._keeping = False
 
+    def check_data(self, digest: str) -> None:
+        """Refuse to go on with other data than those with which the run began; the first ones are remembered."""
+        with self._refusals():
+            known = self._database.execute("select value from about where key = 'data'").fetchone()
+            if known is None:
+                self._database.execute("insert into about values ('data', ?)", (digest,))
+            elif known[0] != digest:
+                raise JournalError(
+                    "The data are not those with which this site began the run: start the agent with those, or plan a new "
+                    "run, which may start from the model of this one (--warm)."
+                )
+
     def close(self) -> None:
         """Let another process have it."""
         self._database.close()

@@ -14,8 +14,12 @@ class Local(Protocol):
 
     `sums` says how many numbers each sum has that all sites form before the fit, under masks: statistics of the data,
     for instance. `told` has the totals so far, each after the number of sites that were summed. `repeatable` says that the
-    function gives the same bits when it is asked again, also in another process.
+    function gives the same bits when it is asked again, also in another process, and `digest` tells other data apart.
     """
+
+    @property
+    def digest(self) -> str:
+        """What is different for other data; empty where that is not known."""
 
     @property
     def repeatable(self) -> bool:
@@ -39,6 +43,7 @@ class Known:
     function: OwnProblem
     sums: tuple[int, ...] = ()
     repeatable: bool = True
+    digest: str = ""
 
     def summand(self, told: tuple[Vector, ...]) -> Vector:
         """There are no sums."""

@@ -11,16 +11,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from roundelay.agents.local import Known
 from roundelay.kernels.checks import whole_number
 from roundelay.problems.callables import CallableProblem
 from roundelay.problems.problem import OwnProblem
 
 
-def load_objective(entry: str, dim: int) -> OwnProblem:
-    """The problem that a function of the site's own returns, by "package.module:function" or "path/to/file.py:function".
+def load_objective(entry: str, dim: int) -> Known:
+    """The function that a function of the site's own returns, by "package.module:function" or "path/to/file.py:function".
 
     The function is called without arguments and returns an object with `gradient(x)`, and where it has them also
     `value(x)`, `hessian(x)` and `prox(v, penalty)`. It is run with all rights of this process: name code that you trust.
+    Where it says `repeatable = True`, its answers are the same to the last bit whenever they are asked for, also after a
+    restart; then hops take less time, since they need not be on disk before they are sent on.
     """
     whole_number("dim", dim, least=1)
     place, colon, name = entry.rpartition(":")
@@ -45,7 +48,7 @@ def load_objective(entry: str, dim: int) -> OwnProblem:
     problem: OwnProblem = _run(
         lambda: CallableProblem([gradient], dim, value_of, hessian_of, prox_of), f"The gradient of {entry} at x = 0"
     )
-    return problem
+    return Known(problem, repeatable=bool(getattr(objective, "repeatable", False)))
 
 
 def _module(place: str) -> ModuleType:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
 
 from roundelay.agents.data import Table
 from roundelay.agents.fitting import own_problem
@@ -25,6 +29,12 @@ class OwnRows:
     task: Task
     table: Table
     repeatable: bool = True
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all rows."""
+        rows = np.column_stack([self.table.features, self.table.target])
+        return sha256(repr(rows.shape).encode() + rows.astype("<f8").tobytes()).hexdigest()
 
     @property
     def sums(self) -> tuple[int, ...]:

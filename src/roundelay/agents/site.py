@@ -108,6 +108,8 @@ class Site:
             signed = self._newest()
             journal = Journal(self.home, self.run_id, self.name)
             try:
+                if self.local.digest:
+                    journal.check_data(self.local.digest)
                 self._end_earlier_epoch(signed, journal)
                 member = await self._epoch(signed, journal)
                 if member is not None:

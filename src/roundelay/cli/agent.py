@@ -212,7 +212,6 @@ def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
 def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str | None) -> Local:
     """The site's own function, or the rows that it is made of."""
     from roundelay.agents.data import read_table
-    from roundelay.agents.local import Known
     from roundelay.agents.objectives import load_objective
     from roundelay.agents.rows import OwnRows
 
@@ -222,7 +221,7 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
             raise ValueError(
                 "This ring fits an objective of the sites' own: name yours by --objective, without --data."
             )
-        return Known(load_objective(objective, task.dim))
+        return load_objective(objective, task.dim)
     if data is None or objective is not None:
         raise ValueError("This ring fits data: name this site's file by --data, without --objective.")
     if target is not None and task.target is not None and target != task.target.name:
