@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import roundelay as rl
+from roundelay.agents import station
 from roundelay.agents.agent import Agent
 from roundelay.agents.plan import Stopping
 from roundelay.agents.points import Point
@@ -87,6 +88,43 @@ def test_who_dies_when_all_is_said_does_not_wait_for_those_who_have_gone(tmp_pat
         assert not ring.children
         ring.start(1)  # nobody else is there
         ring.wait(20.0)
+    finally:
+        ring.stop()
+    check_same(ring, run)
+
+
+def die_after_its_last_hop(site: Site, number: int) -> None:
+    """The last hop but one has been sent on, and its site dies, once."""
+    mark = site.folder / "died"
+
+    def dying(point: Point) -> None:
+        assert site.watch is not None
+        if point is Point.AFTER_SEND and site.watch.agent.station.member.held.hop == HOPS - 2 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if number == LAST:
+        site.reached = dying
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_who_made_the_last_hop_but_one_need_not_hear_that_it_came(
+    large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back when the next one has ended and answers nobody: that the last lap is here says enough."""
+    if large:
+        monkeypatch.setattr(station, "BESIDE", 10)
+    ring, run = new_ring(tmp_path, die_after_its_last_hop)
+    try:
+        for number in range(SITES):
+            ring.start(number)
+        deadline = time.monotonic() + 30.0
+        while set(ring.children) & {FIRST, LAST} and time.monotonic() < deadline:
+            assert set(ring.reap().values()) <= {0, -signal.SIGKILL}
+            time.sleep(0.01)
+        assert not set(ring.children) & {FIRST, LAST}
+        ring.start(LAST)
+        ring.wait(15.0)
     finally:
         ring.stop()
     check_same(ring, run)

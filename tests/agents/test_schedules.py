@@ -60,6 +60,32 @@ def crashes_change_nothing(seed: int) -> None:
         assert np.array_equal(held.estimate, other.estimate)
 
 
+def power_failures_change_nothing(seed: int) -> None:
+    """All members die at once, again and again, besides one by one; on the smallest rings too."""
+    algorithm: object = rl.PIADMM1(rho=3.0, start=rl.SealedStart()) if seed % 2 else rl.IADMM(rho=2.0)
+    agents, stopping = 2 + seed % 4, Stopping(1e-3 if seed % 3 else None, 40)
+    calm = new_world(seed, agents, 2, algorithm, stopping, 0.0)
+    calm.run()
+    wild = new_world(seed, agents, 2, algorithm, stopping, 0.4)
+    wild.crash_chance, wild.power_chance = 0.15, 0.05
+    wild.run()
+    wild.check_no_fork()
+    for name, station in calm.up.items():
+        held, other = station.member.held, wild.up[name].member.held
+        assert held.hop == other.hop and held.reason == other.reason
+        for part in ("x", "y", "share", "estimate"):
+            assert np.array_equal(getattr(held, part), getattr(other, part))
+
+
+def a_stop_forks_nothing(seed: int) -> None:
+    """Operators ask the ring to stop, also right after their agents have died with a hop that was sent but not on disk."""
+    world = new_world(seed, 2 + seed % 3, 2, rl.IADMM(rho=2.0), Stopping(None, 400), 0.3)
+    world.crash_chance, world.power_chance, world.stop_chance = 0.1, 0.01, 0.003
+    world.run()
+    world.check_no_fork()
+    shares_and_token(world)
+
+
 def change(world: World, removed: list[str], added: list[str]) -> None:
     """The operators decide on another epoch."""
     newest = max(world.plans)
@@ -137,6 +163,17 @@ def the_minimiser_is_reached(seed: int) -> None:
 def test_crashes_and_bad_links_change_nothing(block: int) -> None:
     for seed in range(block * 6, block * 6 + 6):
         crashes_change_nothing(seed)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_power_failures_change_nothing(block: int) -> None:
+    for seed in range(block * 6, block * 6 + 6):
+        power_failures_change_nothing(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_stop_forks_nothing(seed: int) -> None:
+    a_stop_forks_nothing(seed)
 
 
 @pytest.mark.parametrize("block", range(12))

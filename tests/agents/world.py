@@ -91,6 +91,8 @@ class World:
     mail: list[tuple[str, str, bytes]] = field(default_factory=list)
     crashes: dict[Point, int] = field(default_factory=dict)
     crash_chance: float = 0.0
+    power_chance: float = 0.0
+    stop_chance: float = 0.0
 
     def function(self, name: str) -> rl.LeastSquares:
         return least_squares(sum(name.encode()), self.dim)
@@ -189,8 +191,8 @@ class World:
         ack = pack_frame(Kind.ACK, plan.run_bytes, plan.epoch, frame.k)
         if verdict is Verdict.KNOWN:
             self.post(name, sender, ack)
-        if verdict is not Verdict.NEW or (station.outgoing is not None and not station.implicit):
-            return  # where the last hand-over is not acknowledged yet, this one is sent again
+        if verdict is not Verdict.NEW:
+            return
         self._maybe_crash(Point.AFTER_RECEIVE)
         baton = station.read(frame)
         number, early = plan.number_of(sender), self.rng.random() < 0.2
@@ -205,6 +207,7 @@ class World:
             self.send_outgoing(name)
             station.secure()
         station.settle_some()
+        self.taken.add(station)
         if not early and not (station.returns and self.rng.random() < 0.5):
             self._acknowledge(name, sender, ack)
 
@@ -216,7 +219,13 @@ class World:
     # ------------------------------------------------------------ time passes
 
     def step(self) -> None:
-        """One event: a message arrives, or somebody sends again, or the dead come back."""
+        """One event: a message arrives, or somebody sends again, or the dead come back, or the power fails everywhere."""
+        if self.power_chance and self.rng.random() < self.power_chance:
+            self.up.clear()
+            self.mail = [] if self.rng.random() < 0.5 else self.mail
+        for station in self.up.values():
+            if self.stop_chance and station in self.taken and self.rng.random() < self.stop_chance:
+                station.member.wants_to_stop = True  # as in site.py not before the first baton
         dead = [name for name in self.epochs if name not in self.up and name in self.living]
         choice = self.rng.random()
         if dead and choice < 0.3:
@@ -233,6 +242,7 @@ class World:
         return set(self.epochs) - self.given_up
 
     given_up: set[str] = field(default_factory=set)
+    taken: set[Station] = field(default_factory=set)
 
     def finished(self) -> bool:
         newest = max(self.plans)
@@ -263,6 +273,10 @@ class World:
             missing = set(range(max(counters))) - set(counters)
             allowed = 0 if epoch == max(self.plans) else self.plans[epoch].agents
             assert len(missing) <= allowed, f"epoch {epoch}: hand-overs were lost: {sorted(missing)}"
+        rows = {(row.epoch, row.k): row for journal in self.journals.values() for row in journal.rows}
+        for row in rows.values():
+            following = rows.get((row.epoch, row.sent_k))
+            assert following is None or following.received == row.sent, "what was taken is not what was sent"
 
 
 __all__ = ["BatonError", "CrashError", "World", "least_squares", "ring_plan"]

@@ -81,7 +81,6 @@ class Agent:
         self._tries, self._sent_k = 0, -1
         self._failed = False
         self._owed: tuple[int, Frame, float] | None = None
-        self._waiting: tuple[int, bytes, Frame] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ running
@@ -90,8 +89,8 @@ class Agent:
         """Run until the run is over for this agent, or something keeps it from going on."""
         ticking = asyncio.create_task(self._tick())
         try:
+            self._start(self._begin())  # first, since a baton must not be taken before what was kept
             await self.transport.start(self._deliver, self._connected)
-            self._start(self._begin())
             await self._over
         finally:
             ticking.cancel()
@@ -137,7 +136,11 @@ class Agent:
                 if self.station.kept():
                     if not await self._resumed():
                         return
-                    await asyncio.to_thread(self.station.catch_up)
+                    self.working = True
+                    try:
+                        await asyncio.to_thread(self.station.catch_up)
+                    finally:
+                        self.working = False
                 if self.station.may_start:
                     self.station.start()
                 await self._send_outgoing()
@@ -165,6 +168,8 @@ class Agent:
             else:
                 await self._handle(peer, data, frame, long=False)
         elif frame.kind == Kind.ACK:
+            if self.working:
+                return  # the station is the thread's; what is acknowledged now is held for a lap more, or sent again
             try:
                 self._acknowledged(peer, frame)
             except Exception as error:
@@ -224,10 +229,7 @@ class Agent:
             assert baton is not None
             self.arrived = time.monotonic()
             self._owed = None
-            if self.station.outgoing is not None and not self.station.implicit:
-                # Until the last hand-over is on the next member's disk it must be there to be sent again.
-                self._waiting = (peer, data, frame)
-                return
+            self.patience.in_vain = 0  # what was sent before has come, since the token is back
             self.links[peer].refused = ""
             self.station.reached(Point.AFTER_RECEIVE)
             if long:
@@ -306,9 +308,6 @@ class Agent:
                 self.patience.answered(time.monotonic() - self.sent_at)
             self.patience.in_vain = 0
             self._end_if_finished()
-            if self._waiting is not None:
-                waiting, self._waiting = self._waiting, None
-                self._start(self._handle(*waiting, long=self._takes_long))
 
     def _heard_refusal(self, peer: int, frame: Frame) -> None:
         sentence = unpack_sentence(frame.body)

@@ -151,6 +151,8 @@ class Site:
             done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+            # Also where the epoch is left: what is begun is worked on to its end before anything is written.
+            await running
             if member.finished:
                 watch.outcome = self.words(plan, member)
                 lingering = asyncio.create_task(agent.linger())

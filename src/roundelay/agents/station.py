@@ -1,8 +1,8 @@
 """Never lost, never twice: which batons an agent takes, and what it owes the next one.
 
 There is no link and no clock in here, so that every order of events can be tried. The agent calls `judge` for a baton that
-came, `work` to do its part, and `secure` to have it on disk; only then it acknowledges. It sends `outgoing` until that is
-acknowledged, and takes no other baton before.
+came, `work` to do its part, and `secure` to have it on disk; only then it acknowledges, and sends on. It sends `outgoing` until
+that is acknowledged, or the token is back: whoever sent it on had it on disk.
 
 On a cycle that meets everybody once, two things are cheaper.
 
@@ -174,7 +174,7 @@ class Station:
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
-        """Do this member's part. What was sent before has been acknowledged, or is held for a lap more."""
+        """Do this member's part. What was sent before is on the next member's disk, or is held for a lap more."""
         earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
         if self.heavy:  # it need not be there beside the new one
             self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)

@@ -1,0 +1,89 @@
+"""A newer ring file is accepted while a member works on a baton in a thread: what is begun is ended first."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import roundelay as rl
+from roundelay.agents import site as site_module
+from roundelay.agents import station as station_module
+from roundelay.agents.baton import Baton
+from roundelay.agents.folder import accept
+from roundelay.agents.identity import load_identity
+from roundelay.agents.local import Known
+from roundelay.agents.member import Member
+from roundelay.agents.plan import RingPlan, Stopping
+from roundelay.agents.planning import dropped
+from roundelay.agents.ringfile import read_ring, write_ring
+from roundelay.agents.site import Site, SiteOptions
+from roundelay.agents.station import Station
+from roundelay.agents.transport import MemorySwitch, MemoryTransport
+from tests.agents.processes import RUN, make_ring
+from tests.agents.world import least_squares
+
+SLOW, DIM = 1, 3
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_what_is_worked_on_is_ended_before_the_epoch_is_left(
+    large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its state is half-way to the next one meanwhile, and must not be written."""
+    functions = [least_squares(number, DIM) for number in range(3)]
+    ring = make_ring(tmp_path, functions, rl.IADMM(rho=2.0), Stopping(None, 10**6), seed=1)
+    text = (tmp_path / "ring.toml").read_bytes()
+    if large:
+        monkeypatch.setattr(station_module, "BESIDE", 10)
+    switch, working, closed_meanwhile = MemorySwitch(), [0], []
+    visit, close = Member.visit, Station.close
+
+    def slowly(self: Member, baton: Baton) -> Any:
+        if self.me != SLOW or self.plan.epoch:
+            return visit(self, baton)
+        working[0] += 1
+        made = visit(self, baton)
+        time.sleep(0.3)
+        working[0] -= 1
+        return made
+
+    def closing(self: Station) -> None:
+        if self.me == SLOW and not self.plan.epoch:
+            closed_meanwhile.append(working[0])
+        close(self)
+
+    def plug(plan: RingPlan, me: int, *_: object) -> MemoryTransport:
+        return MemoryTransport(switch, me, plan.neighbours[me])
+
+    monkeypatch.setattr(Member, "visit", slowly)
+    monkeypatch.setattr(Station, "close", closing)
+    monkeypatch.setattr(site_module, "GrpcTransport", plug)
+
+    async def play() -> None:
+        options = SiteOptions(seed=1, meter=False)
+        sites = [Site(ring.site_folder(number), RUN, Known(functions[number]), options) for number in range(3)]
+        running = [asyncio.create_task(site.run()) for site in sites]
+        await asyncio.sleep(1.0)
+        before = read_ring(text, "the ring file")
+        newer = write_ring(
+            dropped(before.plan, ["site2"], None, previous=before.digest), load_identity(tmp_path / "site0")
+        )
+        while not working[0]:
+            assert not running[SLOW].done(), running[SLOW].exception()
+            await asyncio.sleep(0.01)
+        accept(ring.site_folder(SLOW), newer)
+        deadline = time.monotonic() + 3.0
+        while time.monotonic() < deadline and not running[SLOW].done():
+            await asyncio.sleep(0.05)
+        ended = [task.done() for task in running]
+        for task in running:
+            task.cancel()
+        results = await asyncio.gather(*running, return_exceptions=True)
+        assert not any(ended), results
+        assert closed_meanwhile and not any(closed_meanwhile)
+
+    asyncio.run(play())
