@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -92,6 +93,8 @@ def test_new_keys_are_made_in_place(ring: Ring) -> None:
     for name in ("Oslo", "Bergen", "New York"):
         ring("accept", "ring.toml", "--folder", name, "--yes")
     old = json.loads(ring("identity", "--folder", "Bergen", "--json").stdout)["fingerprint"]
+    assert ring("plan", *invitations(), *PLAN[:-1], "again.toml").exit_code == 0
+    shutil.copy(invitations("Bergen")[0], "old.toml")
     said = ring("rekey", "--folder", "Bergen")
     assert said.exit_code == 0 and old not in said.stdout, said.output
     (invitation,) = invitations("Bergen")
@@ -105,6 +108,14 @@ def test_new_keys_are_made_in_place(ring: Ring) -> None:
     for name in ("Oslo", "Bergen", "New York"):
         told = ring("accept", "ring-1.toml", "--folder", name, "--yes")
         assert told.exit_code == 0 and "Bergen has a new certificate" in told.stdout, told.output
+    # The old key does not come back, neither in this run nor in another.
+    assert ring("renew", "ring-1.toml", "old.toml", "--folder", "Oslo", "--out", "ring-2.toml").exit_code == 0
+    refused(
+        ring("accept", "ring-2.toml", "--folder", "Bergen", "--yes"), "certificate of Bergen in the ring file is not"
+    )
+    refused(
+        ring("accept", "again.toml", "--folder", "Bergen", "--yes"), "certificate of Bergen in the ring file is not"
+    )
     refused(ring("rekey", "--folder", "nowhere"), "has no whole identity")
     Path(invitation).unlink()
     refused(ring("rekey", "--folder", "Bergen"), invitation)

@@ -336,13 +336,13 @@ class Agent:
             return
         receiver, data = outgoing
         self.station.reached(Point.BEFORE_SEND)
-        self._tries = self._tries + 1 if self._sent_k == self.station.standing.sent_k else 1
-        self._sent_k = self.station.standing.sent_k
+        last, self._sent_k = self._sent_k, self.station.standing.sent_k
+        self._tries = self._tries + 1 if self._sent_k == last else 1
         self.sent_at = time.monotonic()
-        if self._tries > 1:
-            self.counts.resent += 1
-            if self.station.earlier:
-                await self.transport.send(receiver, self.station.earlier)
+        self.counts.resent += self._tries > 1
+        earlier = self.station.earlier
+        if earlier and (self._tries > 1 or last < 0):  # also the first time after a start
+            await self.transport.send(receiver, earlier)
         await self.transport.send(receiver, data)
         self.station.reached(Point.AFTER_SEND)
 

@@ -20,7 +20,7 @@ def accept(folder: Path, text: bytes) -> SignedPlan:
     """Check a ring file for this site and keep it; the same file may be accepted again."""
     folder = Path(folder)
     signed = read_ring(text, "the ring file")
-    check_acceptable(identity_for(folder, signed.plan), signed, accepted_plans(folder, signed.plan.run))
+    check_acceptable(folder, signed)
     if not is_accepted(folder, signed.digest):
         (folder / ACCEPTED).mkdir(mode=0o700, exist_ok=True)
         write_whole(folder / ACCEPTED / f"epoch-{signed.plan.epoch}-{signed.digest[:PREFIX]}.toml", text)
@@ -47,13 +47,22 @@ def is_accepted(folder: Path, digest: str) -> bool:
 def identity_for(folder: Path, plan: RingPlan) -> Identity:
     """The identity with which the site is in a ring, which need not be its newest; that one where it is in with none."""
     held = identities(folder)
+    return held[_place_of(held, plan)]
+
+
+def _place_of(held: tuple[Identity, ...], plan: RingPlan) -> int:
     listed = {member.certificate for member in plan.members}
-    return next((one for one in held if one.certificate in listed), held[-1])
+    return next((place for place, one in enumerate(held) if one.certificate in listed), len(held) - 1)
 
 
-def check_acceptable(identity: Identity, signed: SignedPlan, accepted: tuple[SignedPlan, ...]) -> None:
-    """Refuse a ring file that this site must not accept; `accepted` are those of the same run."""
-    _check_own_entry(identity, signed.plan)
+def check_acceptable(folder: Path, signed: SignedPlan) -> None:
+    """Refuse a ring file that this site must not accept."""
+    accepted = accepted_plans(folder, signed.plan.run)
+    held = identities(folder)
+    # Keys that were replaced must not come back: in a run none older than before, in a new run the newest.
+    oldest = max((_place_of(held, other.plan) for other in accepted), default=len(held) - 1)
+    if not is_accepted(folder, signed.digest):
+        _check_own_entry(held[max(_place_of(held, signed.plan), oldest)], signed.plan)
     _check_expiry(signed.plan, datetime.now(UTC))
     for other in accepted:
         if other.plan.epoch == signed.plan.epoch and other.digest != signed.digest:

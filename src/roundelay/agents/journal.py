@@ -23,7 +23,7 @@ FORMAT = 1
 BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
 LOG_PAGES = 256
-# Where states are that large, only every eighth is written; those between follow from what was received since.
+# Where states are that large, only every sixteenth is written; those between follow from what was received since.
 SETTLE_EVERY = 16
 INBOX_SLOTS = SETTLE_EVERY + 2
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from roundelay.agents.agent import Agent, Log, log_nothing
 from roundelay.agents.baton import Reason
-from roundelay.agents.disk import write_new, write_whole
+from roundelay.agents.disk import sync_folder, write_new, write_whole
 from roundelay.agents.fitting import Model, ModelNotes, Residuals, model_of, read_model, write_model
 from roundelay.agents.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.grpc_transport import GrpcTransport
@@ -221,6 +221,7 @@ class Site:
         if not path.exists():
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_new(path, system_secrets.token_bytes(8))
+            sync_folder(self.home)
         return int.from_bytes(path.read_bytes(), "little")
 
     def _secrets(self, plan: RingPlan, me: int) -> PairSecrets:

@@ -48,12 +48,12 @@ def accept(
       roundelay ring accept ring.toml --folder oslo
     """
     from roundelay.agents.folder import accept as keep
-    from roundelay.agents.folder import accepted_plans, check_acceptable, identity_for
+    from roundelay.agents.folder import check_acceptable
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
     signed = read_plan(ring)
-    check_acceptable(identity_for(folder, signed.plan), signed, accepted_plans(folder, signed.plan.run))
+    check_acceptable(folder, signed)
     new = _new(signed, folder)
     if not as_json:
         print_plan(signed, new)
