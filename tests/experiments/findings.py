@@ -10,8 +10,8 @@ import pytest
 
 from roundelay.experiments.reproduce.catalogue import all_pieces
 from roundelay.experiments.reproduce.effort import QUICK
-from roundelay.experiments.reproduce.measured import Measured
-from roundelay.experiments.reproduce.pieces import run_pieces
+from roundelay.experiments.reproduce.measured import Measured, write_measured
+from roundelay.experiments.reproduce.pieces import Piece, fingerprint, run_pieces
 
 
 def shared_folder(factory: pytest.TempPathFactory, worker: str) -> Path:
@@ -21,8 +21,26 @@ def shared_folder(factory: pytest.TempPathFactory, worker: str) -> Path:
 
 
 def quick_findings(factory: pytest.TempPathFactory, worker: str) -> Mapping[str, Measured]:
-    """Whoever comes first computes; the others wait and read."""
-    folder = shared_folder(factory, worker)
-    with (folder / "findings.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return run_pieces(all_pieces(), QUICK, folder / "findings")
+    """Every test process that comes takes the pieces that no other is at, then waits for the others.
+
+    They are computed here and not in processes of their own, which would have to compile anew what this one has.
+    """
+    folder = shared_folder(factory, worker) / "findings"
+    kept = folder / f"{QUICK.name}-{fingerprint()}"
+    kept.mkdir(parents=True, exist_ok=True)
+    for wait in (fcntl.LOCK_NB, 0):
+        for piece in all_pieces():
+            compute(piece, kept, wait)
+    return run_pieces(all_pieces(), QUICK, folder)
+
+
+def compute(piece: Piece, kept: Path, wait: int) -> None:
+    """The piece, unless it is there, or another process is at it and need not be waited for."""
+    file = piece.file(kept)
+    with file.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | wait)
+        except BlockingIOError:
+            return
+        if not file.exists():
+            write_measured(piece.work(QUICK, *piece.arguments), file)

@@ -79,6 +79,44 @@ def test_literals_take_the_place_of_the_names(count: int, compiled: bool) -> Non
     np.testing.assert_array_equal(out, np.full(3, float(count)))
 
 
+def twice_counted(x: Any, out: Any) -> None:
+    counts_again(x, out)
+
+
+def counts_again(x: Any, out: Any) -> None:
+    counts(x, out)
+
+
+def halved_and_counted(x: Any, out: Any) -> None:
+    halve(x, out)
+    counts_again(out, out)
+
+
+def test_modules_have_in_common_what_is_equal_down_to_the_last_number() -> None:
+    def module(entry: Callable[..., Any], count: int, dim: int = 3) -> ModuleType:
+        part = Part((), literals=(("COUNT", count),))
+        return compiled_module(recipe((part,), (), (("travel", entry),), (("DIM", dim), ("TOKENS", 1)), True), dim)
+
+    one, other = module(twice_counted, 5), module(halved_and_counted, 5)
+    another_number, another_length = module(halved_and_counted, 6), module(halved_and_counted, 5, 300)
+    assert one.travel is not other.travel
+    assert one.counts_again is other.counts_again and one.counts is other.counts
+    # The number stands two calls below; the length decides what `counts` reads and where its scratch is.
+    assert another_number.counts_again is not one.counts_again
+    assert another_number.halve is other.halve and another_number.helper is other.helper
+    assert another_length.counts is not one.counts and another_length.helper is other.helper
+    # Compiled in this order, each module still does what its own text says.
+    for assembled, dim, expected in (
+        (one, 3, 9.0),
+        (other, 3, 8.0),
+        (another_number, 3, 9.0),
+        (another_length, 300, 8.0),
+    ):
+        out = np.empty(dim)
+        assembled.travel(np.full(dim, 4.0), out)
+        np.testing.assert_array_equal(out, np.full(dim, expected))
+
+
 def test_without_a_literal_the_module_s_own_number_counts() -> None:
     out = np.empty(3)
     built((), counts, False)(np.ones(3), out)

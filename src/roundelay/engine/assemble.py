@@ -197,9 +197,7 @@ def _compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     )
     text = (
         f"# Put together by roundelay from its own source; edits are lost.\n# {_digest(provided)}\n# numba {numba.__version__}\n"
-        "from __future__ import annotations\nimport math\nimport numpy as np\nfrom numba import njit\n"
-        "from roundelay.engine.compiled import INNER, OUTER, each, full_product, prefetch, stack_vector as eight_lanes\n"
-        f"from roundelay.engine.compiled import {vector} as vector, {matrix} as matrix\n\n{body}\n"
+        f"{_HEADER}vector = {vector}\nmatrix = {matrix}\n\n{body}\n"
     )
     name = f"roundelay_{_digest(text)}"
     folder = cache_folder()
@@ -214,7 +212,61 @@ def _compiled_module(recipe: Recipe, dim: int) -> types.ModuleType:
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module  # numba looks a function's module up by name
     specification.loader.exec_module(module)
+    _share(module, recipe, {"vector": vector, "matrix": matrix})
     return module
+
+
+_HEADER = """from __future__ import annotations
+import math
+import numpy as np
+from numba import njit
+from roundelay.engine.compiled import (
+    INNER, OUTER, each, full_product, prefetch, stack_vector as eight_lanes,
+    heap_matrix, heap_vector, stack_matrix, stack_vector,
+)
+"""
+
+
+def _share(module: types.ModuleType, recipe: Recipe, scratch: dict[str, str]) -> None:
+    """Let modules of one process have equal functions in common, so that each is compiled once and not per module.
+
+    Functions are equal where their text is, and that of all they refer to. numba looks a name up when it compiles, so a
+    module may still be given another function. The loop itself is kept on disk and stays the module's own.
+    """
+    texts = dict(recipe.functions) | {name: _literal(value) for name, value in recipe.literals} | scratch
+    slots = {slot for slot, _ in recipe.functions}
+    for slot in slots - {"travel"}:
+        setattr(module, slot, _shared_function(slot, slots, texts))
+
+
+def _shared_function(slot: str, slots: set[str], texts: dict[str, str]) -> Any:
+    """The function in a module that has nothing else and is named by all it is made of.
+
+    What numba keeps of a loop on disk names the modules of all that the loop calls. A process that finds it there has made
+    them, too, whichever runs came before.
+    """
+    reached, queue = {slot}, [slot]
+    while queue:
+        new = _names_in(texts[queue.pop()]) & texts.keys() - reached
+        reached |= new
+        queue += new
+    name = f"roundelay_{_digest(chr(10).join((slot, *(f'{name}: {texts[name]}' for name in sorted(reached)))))}"
+    if name not in sys.modules:
+        sys.modules[name] = module = types.ModuleType(name)
+        literals = "\n".join(f"{other} = {texts[other]}" for other in sorted(reached - slots))
+        text = f"{_HEADER}{literals}\n\n\n@njit(**INNER)\n{texts[slot]}\n"
+        path = f"<{name}>"
+        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+        exec(compile(text, path, "exec"), module.__dict__)
+        for other in _names_in(texts[slot]) & slots - {slot}:
+            setattr(module, other, _shared_function(other, slots, texts))
+    return getattr(sys.modules[name], slot)
+
+
+@cache
+def _names_in(text: str) -> frozenset[str]:
+    """Every name in a piece of source, whatever it is there."""
+    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
 
 
 @cache

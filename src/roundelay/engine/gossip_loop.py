@@ -181,18 +181,18 @@ DEFAULTS = (
 
 
 def write_gossip_row(
-    log: GossipLog, row: int, numbers: int, bits: int, seconds: float, states: Any, gauge: Gauge
+    log: GossipLog, row: int, numbers: int, bits: int, seconds: float, x: Matrix, gauge: Gauge
 ) -> float:
     """One row of the history; returns Σ‖x_i − x*‖."""
     mean, offset, first = vector(DIM), vector(DIM), vector(DIM)
-    agents = states.x.shape[0]
-    accuracy, error = sum_distances(states, gauge)
+    agents = x.shape[0]
+    accuracy, error = sum_distances(x, gauge)
     for d in each(DIM):
-        offset[d] = states.x[0, d]
-    sum_spread(states, offset, first)
+        offset[d] = x[0, d]
+    sum_spread(x, offset, first)
     for d in each(DIM):
         mean[d] = offset[d] + first[d] / agents
-    square = sum_spread(states, mean, first)
+    square = sum_spread(x, mean, first)
     log.numbers[row] = numbers
     log.bits[row] = bits
     log.seconds[row] = seconds
@@ -227,7 +227,7 @@ def travel(
     status = RUNNING
     while True:
         if k == next_mark:
-            error = write_gossip_row(log, mark, numbers, bits, seconds_now(links), states, gauge)
+            error = write_gossip_row(log, mark, numbers, bits, seconds_now(links), states.x, gauge)
             mark += 1
             next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
             if not error < rule.limit * agents:
@@ -284,7 +284,7 @@ def travel(
                     receive(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], talking)
         k += 1
         if rule.error >= 0.0 or k % LOOKS == 0:
-            _, error = sum_distances(states, gauge)
+            _, error = sum_distances(states.x, gauge)
             if not error < rule.limit * agents:
                 status = DIVERGED
             elif error <= rule.error * agents:

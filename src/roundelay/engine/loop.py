@@ -234,28 +234,28 @@ DEFAULTS = (
 )
 
 
-def sum_distances(agents: Agents, gauge: Gauge) -> tuple[float, float]:
+def sum_distances(x: Matrix, gauge: Gauge) -> tuple[float, float]:
     """Σ‖x_i − x*‖/‖x_i⁰ − x*‖ and Σ‖x_i − x*‖."""
     accuracy = 0.0
     error = 0.0
-    for i in range(agents.x.shape[0]):
-        far = distance(agents.x[i], gauge.optimum)
+    for i in range(x.shape[0]):
+        far = distance(x[i], gauge.optimum)
         gauge.distances[i, 1] = far
         accuracy += far * gauge.distances[i, 0]
         error += far
     return accuracy, error
 
 
-def sum_spread(agents: Agents, reference: Vector, first: Vector) -> float:
+def sum_spread(x: Matrix, reference: Vector, first: Vector) -> float:
     """Σ‖x_i − r‖², and Σ(x_i − r) in `first`."""
     second = 0.0
     for d in each(DIM):
         first[d] = 0.0
-    for i in range(agents.x.shape[0]):
-        spread = distance(agents.x[i], reference)
+    for i in range(x.shape[0]):
+        spread = distance(x[i], reference)
         second += spread * spread
         for d in each(DIM):
-            first[d] += agents.x[i, d] - reference[d]
+            first[d] += x[i, d] - reference[d]
     return second
 
 
@@ -355,10 +355,10 @@ def travel(
             estimate(method, number, mean, z)
             if since >= number:
                 since = 0
-                accuracy, error = sum_distances(agents, gauge)
+                accuracy, error = sum_distances(agents.x, gauge)
                 for d in each(DIM):
                     reference[d] = z[d]
-                second = sum_spread(agents, reference, first)
+                second = sum_spread(agents.x, reference, first)
             if hop == next_mark:
                 for d in each(DIM):
                     shift[d] = z[d] - reference[d]
@@ -451,7 +451,7 @@ def travel(
                 if all_content(rule, i, number, content):
                     status = ALL_CONTENT
             if error <= rule.error * number and status == RUNNING:
-                accuracy, error = sum_distances(agents, gauge)  # sums that are kept up drift: make sure
+                accuracy, error = sum_distances(agents.x, gauge)  # sums that are kept up drift: make sure
                 if error <= rule.error * number:
                     status = TOLERANCE_MET
         if posting:
