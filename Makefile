@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test soak lint bench field reproduce format clean help
+.PHONY: demo test tests soak lint bench field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
@@ -17,8 +17,12 @@ help:
 demo: .venv/installed-demo
 	$(BIN)/roundelay ring demo
 
-test: .venv/installed-dev .venv/browser lint
-	$(BIN)/pytest -n auto --dist worksteal
+# Lint beside the tests, and one process more than there are cores: many tests wait for links, disks and other processes.
+test: .venv/installed-dev .venv/browser
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
+
+tests: .venv/installed-dev
+	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak
@@ -55,7 +59,7 @@ format: .venv/installed-dev
 
 .venv/installed-demo: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@
 
 .venv/installed-report: pyproject.toml
@@ -63,9 +67,10 @@ format: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[report]"
 	@touch $@
 
+# What is not imported need not be compiled.
 .venv/installed-dev: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 # Looks again each time until there is a browser.

@@ -269,7 +269,8 @@ class Agent:
         finally:
             self.working = False
             await keeping
-        await asyncio.to_thread(self.station.secure)
+        if not self.station.follows:
+            await asyncio.to_thread(self.station.secure)
         await self._send_outgoing()
         await asyncio.to_thread(self.station.settle_some)
 

@@ -190,9 +190,14 @@ class Station:
         """Whether the token will come back and acknowledge what was made of the last baton."""
         return self.implicit and self._hopped
 
+    @property
+    def follows(self) -> bool:
+        """Whether a large state need not be written, since it follows from the baton that was kept."""
+        return self.heavy and self._hopped and self.member.repeatable and self._kept == self.standing.k
+
     def secure(self) -> None:
-        """Have on disk what was made of a baton; a large state where it does not follow from the baton that was kept."""
-        if not (self.heavy and self._hopped and self.member.repeatable and self._kept == self.standing.k):
+        """Have on disk what was made of a baton."""
+        if not self.follows:
             self._settle()
 
     def settle_some(self) -> None:

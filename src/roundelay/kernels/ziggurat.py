@@ -7,6 +7,7 @@ under the curve, as good as a normal draw; it is certainly there if it also lies
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,16 @@ def layer_edges(layers: int = ZIGGURAT_LAYERS) -> Vector:
     Edge 0 is where that layer would end if it were a rectangle. The tail begins where the layers, all of the same area
     as the lowest, end at the top of the curve.
     """
+    return _edges_from(_where_the_tail_begins(layers), layers)
+
+
+@cache
+def _where_the_tail_begins(layers: int) -> float:
     low, high = 3.0, 5.0
     for _ in range(60):
         tail = 0.5 * (low + high)
         low, high = (tail, high) if _edges_from(tail, layers)[-1] == 0.0 else (low, tail)
-    return _edges_from(low, layers)
+    return low
 
 
 def _edges_from(tail: float, layers: int) -> Vector:
