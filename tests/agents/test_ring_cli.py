@@ -118,7 +118,8 @@ def test_new_keys_are_made_in_place(ring: Ring) -> None:
     )
     refused(ring("rekey", "--folder", "nowhere"), "has no whole identity")
     Path(invitation).unlink()
-    refused(ring("rekey", "--folder", "Bergen"), invitation)
+    refused(ring("rekey", "--folder", "Bergen"), "are taken, is not there: restore it")
+    assert len(list(Path("Bergen").glob("keys-*"))) == 1
 
 
 def test_an_edited_file_is_refused(ring: Ring) -> None:

@@ -7,13 +7,17 @@ from enum import Enum
 
 
 class Point(Enum):
-    """Where an agent is in the handling of one baton, in this order; long work is acknowledged before it is done."""
+    """Where an agent is in the handling of one baton.
+
+    A hop on a cycle is sent, synced and acknowledged in this order. What can't be made again is synced before it is sent,
+    and long work is synced and acknowledged while it is done.
+    """
 
     AFTER_RECEIVE = "after receive"
-    BEFORE_SYNC = "before sync"
-    AFTER_SYNC = "after sync"
     BEFORE_SEND = "before send"
     AFTER_SEND = "after send"
+    BEFORE_SYNC = "before sync"
+    AFTER_SYNC = "after sync"
     BEFORE_ACK = "before ack"
     AFTER_ACK = "after ack"
 

@@ -107,6 +107,11 @@ def rekey(
 
     name = load_identity(folder).name
     path = _invitation_of(folder, name)
+    if not path.exists():
+        raise ValueError(
+            f"The invitation {path}, from which the site's address and columns are taken, is not there: restore it, or copy "
+            "it back from a site that it was sent to."
+        )
     (before,) = read_invitations([path])
     made = make_identity(name, days)
     text = write_invitation(made, before.address if address is None else address, before.columns)

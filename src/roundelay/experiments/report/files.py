@@ -34,11 +34,16 @@ def write_files(
         written += paths
         if report is not None:
             report("figures", done, len(figures))
-    for table in tables_of(document):
-        written.append(_write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows))
+    return (*written, *write_tables(document, folder))
+
+
+def write_tables(document: Document, folder: Path) -> tuple[Path, ...]:
+    """Write data/NAME.csv for every table, and data/claims.csv."""
+    tables = [
+        _write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows) for table in tables_of(document)
+    ]
     columns = [field.name for field in fields(Judged)]
-    written.append(_write_rows(folder / "data" / f"{CLAIMS}.csv", columns, map(astuple, document.claims)))
-    return tuple(written)
+    return (*tables, _write_rows(folder / "data" / f"{CLAIMS}.csv", columns, map(astuple, document.claims)))
 
 
 def _each_written(figures: Sequence[ChartFigure], folder: Path, processes: int) -> Iterator[tuple[Path, ...]]:
@@ -57,10 +62,15 @@ def write_figure(figure: ChartFigure, folder: str | Path) -> tuple[Path, ...]:
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")  # what was laid out once need not be for each file
     images = [save_figure(drawn, folder / "figures" / f"{figure.name}.{suffix}") for suffix in ("png", "svg")]
-    numbers = folder / "data" / f"{figure.name}.csv"
-    numbers.parent.mkdir(parents=True, exist_ok=True)
-    chart_numbers(figure).to_csv(numbers, index=False, lineterminator="\n", encoding="utf-8")
-    return (*images, numbers)
+    return (*images, write_numbers(figure, folder))
+
+
+def write_numbers(figure: ChartFigure, folder: Path) -> Path:
+    """Write data/NAME.csv, what the figure shows."""
+    path = folder / "data" / f"{figure.name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    chart_numbers(figure).to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+    return path
 
 
 def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
