@@ -28,8 +28,8 @@ from rich.progress import track
 from rich.table import Table
 
 import roundelay as rl
+from roundelay.engine.assemble import prepare, token_assembly
 from roundelay.engine.checks import marks_of
-from roundelay.engine.choose import prepare, token_assembly
 from roundelay.engine.state import State, new_state
 
 EVERY = 1000

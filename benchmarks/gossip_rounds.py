@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 import roundelay as rl
+from roundelay.engine.assemble import gossip_assembly, prepare
 from roundelay.engine.checks import marks_of
-from roundelay.engine.choose import gossip_assembly, prepare
 from roundelay.engine.gossip_state import new_gossip_state
 
 AGENTS, DENSITY, DIM = 100, 0.3, 2

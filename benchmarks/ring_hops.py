@@ -25,13 +25,13 @@ import numpy as np
 from tests.agents.processes import free_ports
 
 import roundelay as rl
-from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity, make_identity, save_identity
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member as RingMember
-from roundelay.agents.plan import Member, RingPlan, Stopping, Task
-from roundelay.agents.ringfile import write_ring
-from roundelay.agents.site import Site, SiteOptions
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
+from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.ringfile import write_ring
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.member import Member as RingMember
+from roundelay.agents.site.site import Site, SiteOptions
 
 
 class Diagonal:
@@ -70,7 +70,7 @@ class BareRing:
         """Seconds a hop, as the first process sees it."""
         import grpc
 
-        from roundelay.agents.certificates import server_name
+        from roundelay.agents.agreement.identity import server_name
 
         me, agents = self.number, self.plan.agents
         before, after = (me - 1) % agents, (me + 1) % agents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from roundelay.experiments.reproduce.document import Document, Judged, Section, Table
+from roundelay.paper.document import Document, Judged, Section, Table
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series
 
 HOSTILE = '</script><b>bold</b> & "quoted" ${title} %{x} <!-- $x$'

@@ -42,9 +42,10 @@ from roundelay.algorithms import (
     ZeroStart,
     ZeroSumStart,
 )
-from roundelay.channels import Censoring, Channel, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
 from roundelay.comparison import Comparison, Tuning, compare, tune
 from roundelay.engine import AugmentedLagrangian, Ensemble, Invariant, KKTResiduals, Run, load_run, simulate
+from roundelay.links import Censoring, Channel, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
+from roundelay.links.conditions import BernoulliLoss, GilbertElliott, NetworkConditions
 from roundelay.networks import (
     Network,
     barbell,
@@ -56,7 +57,6 @@ from roundelay.networks import (
     ring,
     star,
 )
-from roundelay.networks.conditions import BernoulliLoss, GilbertElliott, NetworkConditions
 from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk
 from roundelay.plots import plot_convergence, save_figure
 from roundelay.problems import (
@@ -80,12 +80,12 @@ from roundelay.transcripts import (
 )
 
 if TYPE_CHECKING:
-    from roundelay.auditing import Audit, AuditOfAll, audit, audit_all, audit_transcript
     from roundelay.privacy import PrivacyBudget, PrivacyLoss, Public, identifiable, load_public, save_public
+    from roundelay.privacy.audit import Audit, AuditOfAll, audit, audit_all, audit_transcript
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks.
 _LATER = {
-    **dict.fromkeys(("Audit", "AuditOfAll", "audit", "audit_all", "audit_transcript"), "roundelay.auditing"),
+    **dict.fromkeys(("Audit", "AuditOfAll", "audit", "audit_all", "audit_transcript"), "roundelay.privacy.audit"),
     **dict.fromkeys(
         ("PrivacyBudget", "PrivacyLoss", "Public", "identifiable", "load_public", "save_public"), "roundelay.privacy"
     ),

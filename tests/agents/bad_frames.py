@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from roundelay.agents import site as site_module
-from roundelay.agents.grpc_transport import GrpcTransport
-from roundelay.agents.site import Site
-from roundelay.agents.transport import Connected, Deliver
+from roundelay.agents.links.grpc_transport import GrpcTransport
+from roundelay.agents.links.transport import Connected, Deliver
+from roundelay.agents.site import site as site_module
+from roundelay.agents.site.site import Site
 
 HARMS = ("drop", "repeat", "delay", "reorder", "truncate", "flip")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import roundelay as rl
-from roundelay.agents.plan import Stopping
+from roundelay.agents.agreement.plan import Stopping
 from tests.agents.bad_frames import bad_frames, harm_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
 from tests.agents.processes import ProcessRing, free_ports, make_ring, own_functions

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import roundelay as rl
-from roundelay.agents import agent, member
-from roundelay.agents.plan import Stopping
-from roundelay.agents.points import Point
-from roundelay.agents.site import Site
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.links import agent
+from roundelay.agents.protocol import member
+from roundelay.agents.protocol.station import Point
+from roundelay.agents.site.site import Site
 from tests.agents.killing import kills_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions

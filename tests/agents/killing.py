@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from roundelay.agents.points import Point
+from roundelay.agents.protocol.station import Point
 
 KILLS = "kills"
 AFTERWARDS = (Point.BEFORE_SYNC, Point.AFTER_SYNC, Point.BEFORE_SEND, Point.AFTER_SEND)

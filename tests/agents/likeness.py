@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
-from roundelay.agents.baton import Phase
+from roundelay.agents.protocol.baton import Phase
 from roundelay.engine.laps import first_agent
 from roundelay.transcripts.observers import crossed
 from tests.agents.processes import ProcessRing

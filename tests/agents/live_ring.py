@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import roundelay as rl
-from roundelay.agents.agent import Agent
-from roundelay.agents.journal import Journal
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.transport import Connected, Deliver, MemorySwitch, MemoryTransport
 from roundelay.agents.page import PageServer
-from roundelay.agents.plan import Stopping
-from roundelay.agents.station import Station
-from roundelay.agents.status import Watch
-from roundelay.agents.transport import Connected, Deliver, MemorySwitch, MemoryTransport
-from roundelay.agents.wire import Kind, pack_frame
+from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.station import Station
+from roundelay.agents.protocol.wire import Kind, pack_frame
+from roundelay.agents.site.status import Watch
 from roundelay.masks import SeededPairs
 from tests.agents.world import least_squares, ring_plan
 

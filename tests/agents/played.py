@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from roundelay.agents.baton import pack_baton
-from roundelay.agents.local import Local
-from roundelay.agents.member import Member
-from roundelay.agents.plan import RingPlan
-from roundelay.agents.wire import Kind, pack_frame
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.data.objectives import Local
+from roundelay.agents.protocol.baton import pack_baton
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.wire import Kind, pack_frame
 from roundelay.masks import SeededPairs
 from tests.agents.packets import Way, grpc_stream, segments
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from roundelay.agents.data import Table
-from roundelay.agents.statistics import (
+from roundelay.agents.data.reading import Table
+from roundelay.agents.data.statistics import (
     Standard,
     decode_limbs,
     encode_limbs,

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
-from roundelay.agents.disk import write_whole
-from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity, make_identity, save_identity
-from roundelay.agents.journal import Journal, Visit
-from roundelay.agents.local import Known
-from roundelay.agents.plan import Member, RingPlan, Stopping, Task
-from roundelay.agents.points import Point
-from roundelay.agents.ringfile import write_ring
-from roundelay.agents.site import Site, SiteOptions
+from roundelay.agents.agreement.disk import write_whole
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
+from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.ringfile import write_ring
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.journal import Journal, Visit
+from roundelay.agents.protocol.station import Point
+from roundelay.agents.site.site import Site, SiteOptions
 from roundelay.problems import OwnProblem
 from roundelay.transcripts import Transcript
 from tests.agents.killing import Killer

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from roundelay.agents.points import Point
+from roundelay.agents.protocol.station import Point
 from tests.agents import bad_links, chaos
 from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
 

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 import roundelay as rl
-from roundelay.agents import station as station_module
-from roundelay.agents.agent import Agent
-from roundelay.agents.baton import Baton, unpack_baton
-from roundelay.agents.journal import Journal
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member
-from roundelay.agents.plan import Stopping
-from roundelay.agents.station import Station
-from roundelay.agents.transport import MemorySwitch, MemoryTransport
-from roundelay.agents.wire import Kind, pack_frame, unpack_frame
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.protocol import station as station_module
+from roundelay.agents.protocol.baton import Baton, unpack_baton
+from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.station import Station
+from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
 from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, Scene, packed, scene
 from tests.agents.world import RUN, least_squares, ring_plan

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.baton import Baton, BatonError, Layout, Phase, baton_size, pack_baton, unpack_baton
-from roundelay.agents.wire import HEADER_BYTES, FrameError, Kind, pack_frame, unpack_frame
+from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, baton_size, pack_baton, unpack_baton
+from roundelay.agents.protocol.wire import HEADER_BYTES, FrameError, Kind, pack_frame, unpack_frame
 from tests.agents.fuzzing import changed_bytes, patient
 from tests.agents.world import RUN
 

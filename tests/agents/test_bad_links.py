@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import roundelay as rl
-from roundelay.agents.baton import Baton
-from roundelay.agents.member import Member
-from roundelay.agents.plan import Stopping
-from roundelay.agents.site import Site
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.protocol.baton import Baton
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.site.site import Site
 from tests.agents.bad_frames import HARMS
 from tests.agents.bad_links import ALGORITHM, SHORT, over_bad_bytes, over_bad_frames
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from roundelay.agents.agent import LONG
-from roundelay.agents.baton import Baton
-from roundelay.agents.member import Member
+from roundelay.agents.links.agent import LONG
+from roundelay.agents.protocol.baton import Baton
+from roundelay.agents.protocol.member import Member
 from tests.agents.test_misbehaviour import SENDER, packed, scene, state_of
 
 

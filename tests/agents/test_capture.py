@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.capture import EncryptedError, Sniffer, read_capture
-from roundelay.agents.capture.pcap import read_packets
-from roundelay.agents.plan import Stopping
-from roundelay.agents.wire import MAGIC, VERSION
+from roundelay.agents.capture.packets import read_packets
+from roundelay.agents.protocol.wire import MAGIC, VERSION
 from roundelay.transcripts import Transcript
 from tests.agents.captures import needs_raw_sockets, run_captured, same
 from tests.agents.processes import ProcessRing, make_ring, own_functions

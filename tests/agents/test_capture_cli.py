@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import roundelay as rl
-from roundelay.agents.local import Known
-from roundelay.agents.plan import Stopping
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
 from roundelay.cli.app import app
 from tests.agents.packets import pcap, pcapng
 from tests.agents.played import packets_of, played

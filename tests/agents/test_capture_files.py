@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.capture.headers import Segment, segment_of
-from roundelay.agents.capture.pcap import Packet, pcap_header, pcap_record, read_packets
+from roundelay.agents.capture.packets import Packet, Segment, pcap_header, pcap_record, read_packets, segment_of
 from tests.agents.fuzzing import changed_bytes, patient
 from tests.agents.packets import Way, ethernet, linked, pcap, pcapng, tcp
 

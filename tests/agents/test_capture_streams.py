@@ -8,10 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.capture.headers import segment_of
-from roundelay.agents.capture.http2 import messages_of, messages_of_stream
-from roundelay.agents.capture.pcap import Packet
-from roundelay.agents.capture.tcp import Stream, streams_of
+from roundelay.agents.capture.packets import Packet, segment_of
+from roundelay.agents.capture.streams import Stream, messages_of, messages_of_stream, streams_of
 from tests.agents.fuzzing import patient
 from tests.agents.packets import SYN, Way, frame, grpc_stream, message, segments, tcp
 

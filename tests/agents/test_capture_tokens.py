@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roundelay as rl
+from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
 from roundelay.agents.capture import EncryptedError, public_of, read_capture
-from roundelay.agents.data import Table
-from roundelay.agents.local import Known, Local
-from roundelay.agents.plan import Column, RingPlan, Stopping, Task
-from roundelay.agents.rows import OwnRows
-from roundelay.agents.wire import Kind, pack_frame
+from roundelay.agents.data.fitting import OwnRows
+from roundelay.agents.data.objectives import Known, Local
+from roundelay.agents.data.reading import Table
+from roundelay.agents.protocol.wire import Kind, pack_frame
 from tests.agents.captures import same
 from tests.agents.fuzzing import changed_bytes, patient
 from tests.agents.packets import Way, grpc_stream, pcap, pcapng, segments

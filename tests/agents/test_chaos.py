@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.agents.points import Point
+from roundelay.agents.protocol.station import Point
 from tests.agents.chaos import EARLY, SHORT, Size, chaos
 
 

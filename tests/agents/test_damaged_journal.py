@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roundelay.agents.journal import Journal, JournalError, Standing, Visit
-from roundelay.agents.records import Record
+from roundelay.agents.protocol.journal import Journal, JournalError, Record, Standing, Visit
 from tests.agents.world import RUN
 
 TIMES = 6

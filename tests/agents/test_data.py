@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from roundelay.agents.data import Table, read_table
-from roundelay.agents.parquet_pages import largest_claim
-from roundelay.agents.plan import Column, Task
+from roundelay.agents.agreement.plan import Column, Task
+from roundelay.agents.data.parquet import largest_claim
+from roundelay.agents.data.reading import Table, read_table
 
 AGE, DOSE, Y = Column("age", "years"), Column("dose", "mg"), Column("y")
 LINE = Task("least_squares", (AGE, DOSE), Y)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import roundelay as rl
-from roundelay.agents import station
-from roundelay.agents.agent import Agent
-from roundelay.agents.plan import Stopping
-from roundelay.agents.points import Point
-from roundelay.agents.site import Site
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.links.agent import Agent
+from roundelay.agents.protocol import station
+from roundelay.agents.protocol.station import Point
+from roundelay.agents.site.site import Site
 from tests.agents.likeness import check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from roundelay.agents.data import Table
-from roundelay.agents.fitting import (
+from roundelay.agents.agreement.plan import Column, Task
+from roundelay.agents.data.fitting import (
     Model,
     ModelNotes,
     Residuals,
@@ -23,9 +23,9 @@ from roundelay.agents.fitting import (
     weights_of,
     write_model,
 )
-from roundelay.agents.models import load_model
-from roundelay.agents.plan import Column, Task
-from roundelay.agents.statistics import Standard
+from roundelay.agents.data.models import load_model
+from roundelay.agents.data.reading import Table
+from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Matrix, Vector
 from tests.agents.pooled import UNITS, pool, shares, standard_by_sums
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.agents.folder import accept, accepted_plans, is_accepted
-from roundelay.agents.identity import Identity, save_identity
-from roundelay.agents.plan import Member, RingPlan, digest_of
-from roundelay.agents.planning import dropped, joined, renewed
-from roundelay.agents.ringfile import read_ring, write_ring
+from roundelay.agents.agreement.folder import accept, accepted_plans, is_accepted
+from roundelay.agents.agreement.identity import Identity, save_identity
+from roundelay.agents.agreement.plan import Member, RingPlan, digest_of
+from roundelay.agents.agreement.planning import dropped, joined, renewed
+from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from tests.agents.conftest import expired, invited, ring_of, site
 
 NAMES = ("Oslo", "Bergen", "New York")

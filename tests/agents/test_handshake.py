@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import roundelay as rl
-from roundelay.agents.grpc_transport import GrpcTransport
-from roundelay.agents.identity import Identity
-from roundelay.agents.plan import Member, RingPlan, Stopping, Task
-from roundelay.agents.wire import Kind, pack_frame
+from roundelay.agents.agreement.identity import Identity
+from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.links.grpc_transport import GrpcTransport
+from roundelay.agents.protocol.wire import Kind, pack_frame
 from tests.agents.apart import apart
 from tests.agents.conftest import expired, site
 from tests.agents.likeness import check_same, simulated

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents import station
-from roundelay.agents.plan import Stopping
-from roundelay.agents.points import Point
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.protocol import station
+from roundelay.agents.protocol.station import Point
 from tests.agents.processes import make_ring
 from tests.agents.test_schedules import new_world, random_membership, shares_and_token
 

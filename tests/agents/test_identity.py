@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.certificates import check_certificate
-from roundelay.agents.identity import (
+from roundelay.agents.agreement.identity import (
+    check_certificate,
     expiry,
     fingerprint,
     identities,
@@ -21,7 +21,7 @@ from roundelay.agents.identity import (
     server_name,
     sign,
 )
-from roundelay.agents.names import check_address, check_site_name
+from roundelay.agents.agreement.tables import check_address, check_site_name
 from roundelay.masks.agreement import public_key_of
 from tests.agents.conftest import expired, site
 from tests.agents.fuzzing import patient

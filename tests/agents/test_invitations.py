@@ -7,10 +7,10 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.identity import Identity, sign
-from roundelay.agents.invitations import read_invitation, write_invitation
-from roundelay.agents.plan import Column
-from roundelay.agents.signed_text import parsed, signed_text, split_signature
+from roundelay.agents.agreement.identity import Identity, sign
+from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.plan import Column
+from roundelay.agents.agreement.signed_text import parsed, signed_text, split_signature
 from tests.agents.conftest import COLUMNS, invited, site
 from tests.agents.fuzzing import changed_bytes, changed_lines, changed_values, patient, strange_toml
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents.plan import RingPlan, Stopping
+from roundelay.agents.agreement.plan import RingPlan, Stopping
 from tests.agents.world import World, ring_plan
 
 NAMES = ["site0", "site1", "site2", "site3"]

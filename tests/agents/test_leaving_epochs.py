@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 import roundelay as rl
-from roundelay.agents import site as site_module
-from roundelay.agents import station as station_module
-from roundelay.agents.baton import Baton
-from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member
-from roundelay.agents.plan import RingPlan, Stopping
-from roundelay.agents.planning import dropped
-from roundelay.agents.ringfile import read_ring, write_ring
-from roundelay.agents.site import Site, SiteOptions
-from roundelay.agents.station import Station
-from roundelay.agents.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity
+from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.agreement.planning import dropped
+from roundelay.agents.agreement.ringfile import read_ring, write_ring
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.protocol import station as station_module
+from roundelay.agents.protocol.baton import Baton
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.station import Station
+from roundelay.agents.site import site as site_module
+from roundelay.agents.site.site import Site, SiteOptions
 from tests.agents.processes import RUN, make_ring
 from tests.agents.world import least_squares
 

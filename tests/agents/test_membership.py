@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity, make_identity, renew_identity, save_identity
-from roundelay.agents.invitations import read_invitation, write_invitation
-from roundelay.agents.models import load_model
-from roundelay.agents.plan import RingPlan, Stopping
-from roundelay.agents.planning import dropped, joined, renewed
-from roundelay.agents.ringfile import read_ring, write_ring
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity, make_identity, renew_identity, save_identity
+from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.agreement.planning import dropped, joined, renewed
+from roundelay.agents.agreement.ringfile import read_ring, write_ring
+from roundelay.agents.data.models import load_model
 from tests.agents.processes import ProcessRing, free_ports, make_ring
 from tests.agents.world import least_squares
 

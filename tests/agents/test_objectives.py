@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roundelay.agents.objectives import load_objective
+from roundelay.agents.data.objectives import load_objective
 
 QUADRATIC = """
 from __future__ import annotations

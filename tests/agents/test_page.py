@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import roundelay.agents.page.live as live
+import roundelay.agents.page.server as live
 from roundelay.agents.page import PageError, PageServer
-from roundelay.agents.page.encoding import status_json
 from roundelay.agents.page.metrics import metrics_text
-from roundelay.agents.status import Leak, PrivacyStatus, Status
+from roundelay.agents.page.server import status_json
+from roundelay.agents.site.status import Leak, PrivacyStatus, Status
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
 
 PATHS = ("/", "/page.js", "/page.css", "/live", "/status.json", "/metrics", "/nothing-here")

@@ -12,7 +12,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
 
-from roundelay.agents.status import Leak, PrivacyStatus
+from roundelay.agents.site.status import Leak, PrivacyStatus
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
 from tests.browser import open_browser, prefer, requested, resize
 

@@ -7,7 +7,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.part_tables import KINDS, as_table, from_table
+from roundelay.agents.agreement.part_tables import KINDS, as_table, from_table
 from roundelay.algorithms import (
     IADMM,
     MCSAG,

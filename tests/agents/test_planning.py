@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.changes import changes
-from roundelay.agents.columns import column_of, header_columns
-from roundelay.agents.invitations import Invitation
-from roundelay.agents.plan import Column, RingPlan, Stopping, Task
-from roundelay.agents.planning import dropped, joined, plan_ring, renewed
+from roundelay.agents.agreement.invitations import Invitation, column_of, header_columns
+from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
+from roundelay.agents.agreement.planning import changes, dropped, joined, plan_ring, renewed
 from tests.agents.conftest import ALGORITHM, COLUMNS, TASK, invited, ring_of, site
 from tests.agents.fuzzing import patient
 

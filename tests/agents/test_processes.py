@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import roundelay as rl
-from roundelay.agents.plan import Stopping
+from roundelay.agents.agreement.plan import Stopping
 from tests.agents.likeness import check_every_hand_over_once, check_same, first_of, simulated
 from tests.agents.processes import make_ring, own_functions
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from roundelay.agents.models import load_model
-from roundelay.agents.rehearsal import uneven_parts
-from roundelay.agents.site import read_privacy
+from roundelay.agents.data.models import load_model
+from roundelay.agents.site.rehearsal import uneven_parts
+from roundelay.agents.site.site import read_privacy
 
 RIDGE = 0.05
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from roundelay.agents.folder import accepted_plans
-from roundelay.agents.identity import load_identity
-from roundelay.agents.invitations import read_invitation
-from roundelay.agents.plan import Column
+from roundelay.agents.agreement.folder import accepted_plans
+from roundelay.agents.agreement.identity import load_identity
+from roundelay.agents.agreement.invitations import read_invitation
+from roundelay.agents.agreement.plan import Column
 from roundelay.cli.app import app
 
 COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents.plan import Stopping
+from roundelay.agents.agreement.plan import Stopping
 from tests.agents.world import World, ring_plan
 
 

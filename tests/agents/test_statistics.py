@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from roundelay.agents.data import Table
-from roundelay.agents.statistics import (
+from roundelay.agents.data.reading import Table
+from roundelay.agents.data.statistics import (
     Standard,
     decode_limbs,
     encode_limbs,

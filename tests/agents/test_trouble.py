@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents import agent as agent_module
-from roundelay.agents import wire
-from roundelay.agents.agent import Agent
-from roundelay.agents.baton import Baton
-from roundelay.agents.data import Table
-from roundelay.agents.journal import Journal, JournalError
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member
-from roundelay.agents.plan import Column, Stopping, Task
-from roundelay.agents.rows import OwnRows
-from roundelay.agents.site import Site
-from roundelay.agents.station import Station
-from roundelay.agents.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.agreement.plan import Column, Stopping, Task
+from roundelay.agents.data.fitting import OwnRows
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.data.reading import Table
+from roundelay.agents.links import agent as agent_module
+from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.protocol import wire
+from roundelay.agents.protocol.baton import Baton
+from roundelay.agents.protocol.journal import Journal, JournalError
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.station import Station
+from roundelay.agents.site.site import Site
 from roundelay.masks import SeededPairs
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents.disk import write_whole
-from roundelay.agents.folder import accept
-from roundelay.agents.identity import load_identity
-from roundelay.agents.models import load_model
-from roundelay.agents.plan import Stopping
-from roundelay.agents.ringfile import write_ring
-from roundelay.agents.site import PAUSED, STOPPING, PrivacyLimit, SiteOptions, ask, read_privacy
+from roundelay.agents.agreement.disk import write_whole
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.agreement.ringfile import write_ring
+from roundelay.agents.data.models import load_model
+from roundelay.agents.site.site import PAUSED, STOPPING, PrivacyLimit, SiteOptions, ask, read_privacy
 from tests.agents.processes import ProcessRing, make_ring, own_functions
 
 SITES = 3

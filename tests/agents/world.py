@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import roundelay as rl
-from roundelay.agents.baton import BatonError
-from roundelay.agents.journal import Standing, Visit
-from roundelay.agents.local import Known
-from roundelay.agents.member import Member
-from roundelay.agents.plan import Member as Site
-from roundelay.agents.plan import RingPlan, Stopping, Task
-from roundelay.agents.points import Point, Reached, nothing_happens
-from roundelay.agents.records import Record
-from roundelay.agents.station import Station, Verdict
-from roundelay.agents.wire import Kind, pack_frame, unpack_frame
+from roundelay.agents.agreement.plan import Member as Site
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.baton import BatonError
+from roundelay.agents.protocol.journal import Record, Standing, Visit
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.station import Point, Reached, Station, Verdict, nothing_happens
+from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
 
 RUN = "0123456789abcdef" * 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.engine.choose import prepare, token_assembly
+from roundelay.engine.assemble import prepare, token_assembly
 from roundelay.engine.state import new_state
 from tests.engine.support import mutated
 

@@ -11,9 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import roundelay as rl
-from roundelay.auditing.compare import best_direction, records_error, relative
-from roundelay.auditing.leak import Leak, digits_of, verdict
 from roundelay.cli.app import app
+from roundelay.privacy.audit.leaks import Leak, best_direction, digits_of, records_error, relative, verdict
 
 AGENTS, HOPS = 20, 401
 SQUARES = rl.paper_least_squares(AGENTS, 30, 2, seed=0)

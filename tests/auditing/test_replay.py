@@ -7,7 +7,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.engine.replay import replay
-from roundelay.experiments.reproduce.states import States
+from roundelay.paper.settings import States
 
 AGENTS, HOPS = 8, 60
 METHODS = (

@@ -9,8 +9,8 @@ import pytest
 
 import roundelay as rl
 from roundelay.comparison import reached
-from roundelay.comparison.numbers import brief
-from roundelay.experiments import METHODS, run_demo
+from roundelay.comparison.costs import brief
+from roundelay.paper import METHODS, run_demo
 from tests.cli.conftest import Invoke
 
 QUICK = ("--seeds", "2", "--hops", "300", "--engine", "python")
@@ -65,7 +65,7 @@ def test_progress_is_told_from_the_first_method_on() -> None:
 
 def test_compiling_alone_leaves_the_code_on_disk(tmp_path: Path) -> None:
     code = (
-        "from roundelay.experiments import METHODS, compile_methods\n"
+        "from roundelay.paper import METHODS, compile_methods\n"
         "if __name__ == '__main__':\n    compile_methods(METHODS[:1], print)\n"
     )
     script = tmp_path / "script.py"

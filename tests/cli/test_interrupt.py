@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import roundelay as rl
-from roundelay.experiments.reproduce.measured import read_measured
+from roundelay.paper.pieces import read_measured
 from tests.cli.conftest import Invoke
 
 # Ctrl-C arrives after the first piece of the run, whatever the machine's speed.

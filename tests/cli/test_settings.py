@@ -1,8 +1,7 @@
 import pytest
 
 import roundelay as rl
-from roundelay.cli.algorithms import algorithm_named, algorithms
-from roundelay.cli.settings import algorithm_from, configured, field_types, read_value
+from roundelay.cli.settings import algorithm_from, algorithm_named, algorithms, configured, field_types, read_value
 
 
 @pytest.mark.parametrize("name", ["piadmm1", "PIADMM1", "PI-ADMM1", "pi_admm1", "pi-admm1"])
@@ -98,7 +97,7 @@ def test_every_option_of_every_algorithm_can_be_set() -> None:
                 assert read_value(name, wanted, "0.5") == 0.5
                 assert default is not None or read_value(name, wanted, "none") is None
             else:
-                from roundelay.cli.parts import PARTS
+                from roundelay.cli.settings import PARTS
 
                 assert type(default) in PARTS[wanted].values(), (kind, name)
 

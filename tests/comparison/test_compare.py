@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import roundelay as rl
-from roundelay.comparison.budget import ENOUGH, ground
-from roundelay.comparison.marks import geometric_marks
+from roundelay.comparison.budget import ENOUGH, geometric_marks, ground
 
 Made = Callable[[int], object]
 

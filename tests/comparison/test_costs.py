@@ -3,7 +3,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.comparison import floor_of, reached
-from roundelay.comparison.numbers import amount, brief, in_words, short
+from roundelay.comparison.costs import amount, brief, in_words, short
 
 
 def ensemble(algorithm: object, hops: int, **options: object) -> rl.Ensemble:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundelay.comparison.coordinates import Coordinate
-from roundelay.comparison.search import FINEST, Point, Score, Search
+from roundelay.comparison.search import FINEST, Coordinate, Point, Score, Search
 
 Objective = Callable[[dict[str, float]], float]
 

@@ -234,7 +234,7 @@ def test_what_can_not_be_tuned_is_refused(algorithm: object, options: dict[str, 
 
 
 def test_every_algorithm_says_what_can_be_tuned() -> None:
-    from roundelay.cli.algorithms import algorithms
+    from roundelay.cli.settings import algorithms
 
     for kind in algorithms().values():
         assert all(hasattr(kind(), entry.name) for entry in kind.tunable), kind

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.gossip.coloured import colours_of
+from roundelay.algorithms.gossip.admm import colours_of
 from tests.conditions.support import (
     SEED,
     Postcards,

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse.csgraph import shortest_path
 
 import roundelay as rl
-from roundelay.algorithms.gossip.coloured import colours_of
-from roundelay.engine.choose import gossip_assembly, prepare
+from roundelay.algorithms.gossip.admm import colours_of
+from roundelay.engine.assemble import gossip_assembly, prepare
 from roundelay.engine.gossip_state import new_gossip_state
 from tests.conditions.support import (
     Postcards,

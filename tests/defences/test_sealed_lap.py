@@ -56,7 +56,7 @@ def test_the_words_look_uniform_and_change_with_the_secret_while_the_total_stays
 
 
 def test_without_masks_the_words_would_tell_and_the_check_would_notice(monkeypatch):
-    from roundelay.algorithms import hidden_starts
+    from roundelay.algorithms.parts import starts as hidden_starts
 
     monkeypatch.setattr(hidden_starts, "seals", lambda secrets, agents, dim: np.zeros((agents, dim), np.uint64))
     problem = rl.paper_least_squares(60, samples=6)

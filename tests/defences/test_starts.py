@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.perturbations import Unperturbed
+from roundelay.algorithms.parts.perturbations import Unperturbed
+from roundelay.algorithms.parts.xsteps import Exact
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.algorithms.xsteps import Exact
 from roundelay.engine.checks import check_balance
 from roundelay.masks import FixedPoint, SeededPairs, zero_sum_masks
 from tests.defences.support import quick, slopes

@@ -10,9 +10,8 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine import loop
-from roundelay.engine.assemble import python_module
-from roundelay.engine.choose import Prepared, prepare, recipe_of, token_assembly
+from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import Prepared, prepare, python_module, recipe_of, token_assembly
 from roundelay.engine.state import new_state
 from roundelay.kernels import BATCH, PRIMAL, STEP, normals, uniform
 from roundelay.problems import NoRegulariser, composite_optimum

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.engine.choose import MANY
+from roundelay.engine.assemble import MANY
 from tests.engine.cases import AGENTS, Case, cases
 from tests.engine.support import by_reference, invariant_gap, largest_gap, trace
 from tests.reference import dense

@@ -12,7 +12,7 @@ import roundelay
 
 SCRIPT = """
 import sys, roundelay as rl
-from roundelay.engine.choose import prepare, token_assembly
+from roundelay.engine.assemble import prepare, token_assembly
 assert rl.__file__.startswith(sys.argv[1]), rl.__file__
 problem, network = rl.paper_least_squares(agents=5), rl.ring(5)
 if len(sys.argv) > 2:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.gradient import DescentNumbers, estimate_is_token, never_at_rest
 from roundelay.algorithms.slots import gradient
+from roundelay.algorithms.token.gradient import DescentNumbers, estimate_is_token, never_at_rest
 from roundelay.algorithms.token_method import Initial
 from roundelay.engine.assemble import CannotCompileError
 from roundelay.kernels import DIM, Part, each, vector

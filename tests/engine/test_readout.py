@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.engine.readout import vector_epsilon
+from roundelay.engine.result import vector_epsilon
 
 OTHERS = [
     rl.RandomStart(), rl.PIADMM1(), rl.PIADMM2(), rl.WADMM(), rl.PWADMM(), rl.IPWADMM(), rl.WPG(0.05),

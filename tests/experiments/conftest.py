@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundelay.experiments.reproduce.measured import Measured
+from roundelay.paper.pieces import Measured
 from tests.experiments.findings import quick_findings
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.experiments.reproduce.catalogue import all_pieces
-from roundelay.experiments.reproduce.effort import QUICK
-from roundelay.experiments.reproduce.measured import Measured, write_measured
-from roundelay.experiments.reproduce.pieces import Piece, fingerprint, run_pieces
+from roundelay.paper.assemble import all_pieces
+from roundelay.paper.pieces import QUICK, Measured, Piece, fingerprint, run_pieces, write_measured
 
 
 def shared_folder(factory: pytest.TempPathFactory, worker: str) -> Path:

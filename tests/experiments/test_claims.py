@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from roundelay.experiments.reproduce.claims import CLAIMS
-from roundelay.experiments.reproduce.judging import Check, Claim, judge, number
-from roundelay.experiments.reproduce.measured import Measured
+from roundelay.paper.claims import CLAIMS
+from roundelay.paper.document import Check, Claim, judge, number
+from roundelay.paper.pieces import Measured
 
 EXPECTED = {
     "cheapest on least squares": "holds",

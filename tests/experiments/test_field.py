@@ -11,11 +11,10 @@ import pytest
 
 import roundelay as rl
 import roundelay.algorithms
-from roundelay.comparison.marks import geometric_marks
-from roundelay.experiments import field
-from roundelay.experiments.field import Cell, Panel, measure, run_field
-from roundelay.experiments.field_methods import ENTRIES
-from roundelay.experiments.field_table import best_of, field_as_csv, field_as_markdown
+from roundelay.comparison import field
+from roundelay.comparison.budget import geometric_marks
+from roundelay.comparison.field import Cell, Panel, best_of, field_as_csv, field_as_markdown, measure, run_field
+from roundelay.comparison.field_methods import ENTRIES
 
 TINY = Panel("least squares", 8, 2)
 

@@ -16,10 +16,10 @@ import pytest
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 
-from roundelay.experiments.report import write_files, write_report
-from roundelay.experiments.report.names import figures_of, tables_of
-from roundelay.experiments.report.page import report_page
-from roundelay.experiments.reproduce.document import Document, Section
+from roundelay.paper.document import Document, Section
+from roundelay.paper.report import write_files, write_report
+from roundelay.paper.report.markup import figures_of, tables_of
+from roundelay.paper.report.page import report_page
 from roundelay.plots.chart import ChartFigure
 from tests.browser import open_browser, prefer, requested, resize
 from tests.report_example import HOSTILE, METHODS, convergence, example_document, table

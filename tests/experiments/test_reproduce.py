@@ -8,17 +8,24 @@ import pytest
 from typer.testing import CliRunner
 
 from roundelay.cli.app import app
-from roundelay.experiments.report import write_files
-from roundelay.experiments.report.files import write_numbers, write_tables
-from roundelay.experiments.report.names import figures_of
-from roundelay.experiments.reproduce.assemble import assemble
-from roundelay.experiments.reproduce.catalogue import FIGURES, all_pieces, entry_named
-from roundelay.experiments.reproduce.counting import count_system
-from roundelay.experiments.reproduce.document import Table
-from roundelay.experiments.reproduce.effort import FULL, QUICK, Effort
-from roundelay.experiments.reproduce.lagrangian import rises_of
-from roundelay.experiments.reproduce.measured import Measured, read_measured, write_measured
-from roundelay.experiments.reproduce.pieces import Piece, fingerprint, run_pieces
+from roundelay.paper.assemble import FIGURES, all_pieces, assemble, entry_named
+from roundelay.paper.counting import count_system
+from roundelay.paper.document import Table
+from roundelay.paper.lemmas import rises_of
+from roundelay.paper.pieces import (
+    FULL,
+    QUICK,
+    Effort,
+    Measured,
+    Piece,
+    fingerprint,
+    read_measured,
+    run_pieces,
+    write_measured,
+)
+from roundelay.paper.report import write_files
+from roundelay.paper.report.files import write_numbers, write_tables
+from roundelay.paper.report.markup import figures_of
 from roundelay.plots.chart import ChartFigure
 
 
@@ -174,7 +181,7 @@ def test_the_papers_counts_for_other_sizes(agents, last):
 
 
 def test_the_claims_as_json(tmp_path, found, monkeypatch):
-    import roundelay.experiments.reproduce.pieces as pieces
+    import roundelay.paper.pieces as pieces
 
     monkeypatch.setattr(pieces, "run_pieces", lambda *arguments, **options: found)
     result = CliRunner().invoke(app, ["reproduce", "--quick", "--json", "--out", str(tmp_path)])

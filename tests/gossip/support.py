@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
-from roundelay.algorithms.gossip.coloured import colours_of
-from roundelay.channels import channel_of
-from roundelay.engine import loop
-from roundelay.engine.assemble import python_module
-from roundelay.engine.choose import Prepared, gossip_assembly, prepare, recipe_of
+from roundelay.algorithms.gossip.admm import colours_of
+from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import Prepared, gossip_assembly, prepare, python_module, recipe_of
 from roundelay.engine.gossip_loop import BITS, NUMBERS
 from roundelay.engine.gossip_state import new_gossip_state
 from roundelay.kernels import COIN, PRIVACY, QUANTISE, normals, uniform
+from roundelay.links import channel_of
 from tests.engine.support import dense_agents
 from tests.reference import gossip
 from tests.reference.gossip import GossipTrajectory

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import roundelay as rl
-from roundelay.channels.compressors import varint_bits
+from roundelay.comparison.budget import units_a_step
 from roundelay.engine.assemble import compiled_module, python_module, recipe
-from roundelay.engine.lengths import units_a_step
+from roundelay.links.compressors import varint_bits
 from tests.gossip.cases import AGENTS, FIVE, LINE, NETWORK, PENALTIES, SQUARES
 from tests.gossip.support import coins, decoded, draws, trace
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay import channels
+from roundelay import links as channels
 from roundelay.algorithms import gossip as family
 from tests.engine.support import dense_agents
 from tests.engine.support import trace as token_trace

@@ -11,8 +11,8 @@ import pytest
 import roundelay as rl
 from roundelay.algorithms.gossip import Gossip
 from roundelay.algorithms.slots import gradient
-from roundelay.channels import Channel, Compressor, Plain, channel_of
 from roundelay.kernels import DIM, Matrix, each, vector
+from roundelay.links import Channel, Compressor, Plain, channel_of
 from tests.reference.gossip import metropolis
 
 

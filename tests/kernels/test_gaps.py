@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from roundelay.kernels import LOSS, uniform
-from roundelay.kernels.bulk import random_words
-from roundelay.kernels.gaps import (
+from roundelay.kernels.bulk import (
     GAP_CELLS,
     GAP_LEVELS,
     GAPS_AT_ONCE,
@@ -22,6 +21,7 @@ from roundelay.kernels.gaps import (
     compiled_gaps,
     draw_gaps,
     gaps_between,
+    random_words,
 )
 from roundelay.kernels.random import TIES
 from tests.kernels.support import compiled, within

@@ -21,8 +21,7 @@ from roundelay.networks import (
     random_network,
     ring,
 )
-from roundelay.networks.covering import _least_possible
-from roundelay.networks.tree_walk import walk_with_detours
+from roundelay.networks.tours.covering import _least_possible, walk_with_detours
 
 from .brute_force import connected_networks, least_walk_cost
 

@@ -25,12 +25,10 @@ from roundelay.networks import (
     ring,
     star,
 )
-from roundelay.networks.blocks import find_blocks
-from roundelay.networks.exact import solve_circuit
-from roundelay.networks.held_karp import cheapest_round
-from roundelay.networks.impossibility import why_no_cycle
-from roundelay.networks.improvement import LinkLengths, TableLengths, improve_round, lengths_of_links
-from roundelay.networks.rotation import find_long_path
+from roundelay.networks.tours.blocks import find_blocks, why_no_cycle
+from roundelay.networks.tours.exact import cheapest_round, solve_circuit
+from roundelay.networks.tours.improvement import LinkLengths, TableLengths, improve_round, lengths_of_links
+from roundelay.networks.tours.rotation import find_long_path
 
 from .brute_force import connected_networks, least_cycle_cost
 

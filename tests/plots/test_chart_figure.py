@@ -10,9 +10,9 @@ from matplotlib.ft2font import FT2Font
 
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series, chart_numbers
 from roundelay.plots.chart_figure import draw_chart_figure
-from roundelay.plots.label_places import label_places
+from roundelay.plots.layout import label_places
 from roundelay.plots.saving import save_figure
-from roundelay.plots.styles import style_of
+from roundelay.plots.style import style_of
 from tests.report_example import HOSTILE, METHODS, convergence, network, privacy, single, trade_off
 
 ALL = (convergence, single, network, privacy, trade_off)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 import roundelay as rl
 from roundelay.plots import plot_convergence
-from roundelay.plots.limits import ROUNDING
-from roundelay.plots.styles import BLACK_AND_SOLID, style_of
+from roundelay.plots.convergence import ROUNDING
+from roundelay.plots.style import BLACK_AND_SOLID, style_of
 
 
 def test_a_run_is_drawn_as_its_history(run: rl.Run) -> None:

@@ -8,8 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import roundelay as rl
 from roundelay.plots import plot_convergence
-from roundelay.plots.curves import curve_of
-from roundelay.plots.labels import label_of
+from roundelay.plots.axes import curve_of
+from roundelay.plots.style import label_of
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
-from roundelay.privacy.attacks.descent import minimise_squares
-from roundelay.privacy.attacks.one_factor import eliminate
-from roundelay.privacy.attacks.quadratic import joined, split, times
+from roundelay.privacy.attacks.solving import eliminate, joined, minimise_squares, split, times
 
 
 def test_a_valley_that_bends():

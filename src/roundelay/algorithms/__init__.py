@@ -1,9 +1,5 @@
 """The token family, one update under five choices, with its relatives that step along a gradient; and gossip."""
 
-from roundelay.algorithms.beginnings import Beginning, SealedSum
-from roundelay.algorithms.clipping import ClippedGradient
-from roundelay.algorithms.conditions import Condition, Conditions
-from roundelay.algorithms.defences import ContributionNoise, Defence, MaskedLinks, NoDefence
 from roundelay.algorithms.gossip import (
     CHOCO,
     COCA,
@@ -30,11 +26,10 @@ from roundelay.algorithms.gossip import (
     SparseDropping,
     WeightedADMM,
 )
-from roundelay.algorithms.gradient import WPG, IncrementalGradient
-from roundelay.algorithms.hidden_starts import SealedStart, ZeroSumStart
-from roundelay.algorithms.incremental import IADMM, PIADMM1, PIADMM2, RandomStart
-from roundelay.algorithms.one_pass import OnePass
-from roundelay.algorithms.perturbations import (
+from roundelay.algorithms.lemmas import Condition, Conditions
+from roundelay.algorithms.parameters import Tunable
+from roundelay.algorithms.parts.defences import ContributionNoise, Defence, MaskedLinks, NoDefence
+from roundelay.algorithms.parts.perturbations import (
     Inertia,
     Perturbation,
     PrimalNoise,
@@ -42,14 +37,22 @@ from roundelay.algorithms.perturbations import (
     StepSizeNoise,
     Unperturbed,
 )
-from roundelay.algorithms.sag import MCSAG
-from roundelay.algorithms.starts import Start, UniformStart, ZeroStart
-from roundelay.algorithms.stochastic import SIADMM
+from roundelay.algorithms.parts.starts import (
+    Beginning,
+    SealedStart,
+    SealedSum,
+    Start,
+    UniformStart,
+    ZeroStart,
+    ZeroSumStart,
+)
+from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
+from roundelay.algorithms.parts.xsteps import ClippedGradient, Exact, FirstOrder, Sampled, XStep
+from roundelay.algorithms.token.gradient import MCSAG, WPG, IncrementalGradient
+from roundelay.algorithms.token.incremental import IADMM, PIADMM1, PIADMM2, SIADMM, RandomStart
+from roundelay.algorithms.token.one_pass import OnePass
+from roundelay.algorithms.token.walking import IPWADMM, PWADMM, WADMM
 from roundelay.algorithms.token_method import Initial, TokenADMM, TokenMethod
-from roundelay.algorithms.tunable import Tunable
-from roundelay.algorithms.vector_steps import VectorStepSizeNoise
-from roundelay.algorithms.walking import IPWADMM, PWADMM, WADMM
-from roundelay.algorithms.xsteps import Exact, FirstOrder, Sampled, XStep
 
 __all__ = [
     "CHOCO",

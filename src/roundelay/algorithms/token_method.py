@@ -9,13 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from roundelay.algorithms.beginnings import SealedSum
-from roundelay.algorithms.clipping import ClippedGradient
-from roundelay.algorithms.defences import Defence, NoDefence
-from roundelay.algorithms.perturbations import Perturbation
-from roundelay.algorithms.starts import Start
+from roundelay.algorithms.parts.defences import Defence, NoDefence
+from roundelay.algorithms.parts.perturbations import Perturbation
+from roundelay.algorithms.parts.starts import SealedSum, Start
+from roundelay.algorithms.parts.xsteps import ClippedGradient, XStep
 from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
-from roundelay.algorithms.xsteps import XStep
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Walk

@@ -14,14 +14,13 @@ import typer
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json, stderr_console
-from roundelay.cli.ring_files import read_plan
-from roundelay.cli.ring_options import Folder
+from roundelay.cli.ring.files import Folder, read_plan
 
 if TYPE_CHECKING:
-    from roundelay.agents.local import Local
-    from roundelay.agents.plan import RingPlan
-    from roundelay.agents.site import Ending, Site
-    from roundelay.agents.status import Watch
+    from roundelay.agents.agreement.plan import RingPlan
+    from roundelay.agents.data.objectives import Local
+    from roundelay.agents.site.site import Ending, Site
+    from roundelay.agents.site.status import Watch
 
 # The agent stopped in a state from which it can go on.
 STOPPED = 4
@@ -79,7 +78,7 @@ def agent(
     Exit codes besides those of roundelay --help:
       4    it stopped, and can go on from there; the sentence says what to do first
     """
-    from roundelay.agents.site import PrivacyLimit, Site, SiteOptions
+    from roundelay.agents.site.site import PrivacyLimit, Site, SiteOptions
 
     signed = read_plan(ring)
     _check_accepted(folder, signed.digest, ring)
@@ -105,13 +104,13 @@ def agent(
 
 def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run, and turn what may stop an agent into a sentence."""
-    from roundelay.agents.agent import RefusedError
-    from roundelay.agents.baton import BatonError
-    from roundelay.agents.grpc_transport import ListenError
-    from roundelay.agents.journal import JournalError
-    from roundelay.agents.logs import JsonLog
-    from roundelay.agents.member import SolverError
-    from roundelay.agents.site import PrivacyLimitError
+    from roundelay.agents.links.agent import RefusedError
+    from roundelay.agents.links.grpc_transport import ListenError
+    from roundelay.agents.protocol.baton import BatonError
+    from roundelay.agents.protocol.journal import JournalError
+    from roundelay.agents.protocol.member import SolverError
+    from roundelay.agents.site.site import PrivacyLimitError
+    from roundelay.agents.site.status import JsonLog
 
     site.log = log = JsonLog(home / "agent.log", site.name)
     try:
@@ -142,7 +141,7 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
         while page and not watches and not running.done():
             await asyncio.sleep(0.01)
         if page and watches:
-            from roundelay.agents.disk import write_whole
+            from roundelay.agents.agreement.disk import write_whole
             from roundelay.agents.page import PageServer
 
             server = PageServer(lambda: watches[-1].status(), port)
@@ -200,7 +199,7 @@ def _words(watch: Watch) -> str:
 
 
 def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
-    from roundelay.agents.folder import is_accepted
+    from roundelay.agents.agreement.folder import is_accepted
 
     if not is_accepted(folder, digest):
         raise ValueError(
@@ -211,9 +210,9 @@ def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
 
 def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str | None) -> Local:
     """The site's own function, or the rows that it is made of."""
-    from roundelay.agents.data import read_table
-    from roundelay.agents.objectives import load_objective
-    from roundelay.agents.rows import OwnRows
+    from roundelay.agents.data.fitting import OwnRows
+    from roundelay.agents.data.objectives import load_objective
+    from roundelay.agents.data.reading import read_table
 
     task = plan.task
     if task.kind == "custom":

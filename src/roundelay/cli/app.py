@@ -15,7 +15,7 @@ from roundelay.cli.demo import demo
 from roundelay.cli.exits import CommandsThatExplain
 from roundelay.cli.field import field
 from roundelay.cli.reproduce import reproduce
-from roundelay.cli.ring import ring
+from roundelay.cli.ring.app import ring
 from roundelay.cli.simulate import simulate
 from roundelay.cli.tune import tune
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli.output import print_json, stdout_console
-from roundelay.cli.progress import progress_lines
+from roundelay.cli.output import print_json, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from roundelay.auditing import Audit
     from roundelay.privacy.attacks import Recovered
+    from roundelay.privacy.audit import Audit
 
 
 def audit(
@@ -68,16 +67,16 @@ def audit(
     if ring is not None or run.suffix.lower() in (".pcap", ".pcapng"):
         result = _audit_capture(run, ring, public, watcher, agent, seconds, records, ridge)
     elif public is not None:
-        from roundelay.auditing import audit_transcript
         from roundelay.privacy import load_public
+        from roundelay.privacy.audit import audit_transcript
         from roundelay.transcripts import load_transcript
 
         result = audit_transcript(
             load_transcript(run), load_public(public), watcher, _number(agent, "--agent"), seconds, records, ridge
         )
     else:
-        from roundelay.auditing import audit as audit_run
         from roundelay.engine import load_run
+        from roundelay.privacy.audit import audit as audit_run
 
         loaded = load_run(run)
         if agent == "all":
@@ -110,8 +109,8 @@ def _audit_capture(
     path: Path, ring: Path | None, public: Path | None, observer: Any, agent: str, seconds: float, records: int | None, ridge: float,
 ) -> Audit:  # fmt: skip
     from roundelay.agents.capture import public_of, read_capture
-    from roundelay.auditing import audit_transcript
-    from roundelay.cli.ring_files import read_plan
+    from roundelay.cli.ring.files import read_plan
+    from roundelay.privacy.audit import audit_transcript
 
     if ring is None:
         raise ValueError(f"{path} is a capture of packets: name the ring file by --ring, which says how to read it.")
@@ -135,7 +134,7 @@ def _estimate(found: Recovered) -> dict[str, Any]:
 
 
 def _audit_everyone(run: Any, observer: str, seconds: float, as_json: bool) -> None:
-    from roundelay.auditing import audit_all
+    from roundelay.privacy.audit import audit_all
 
     if observer not in ("eavesdropper", "neighbours", "colluders"):
         raise ValueError("All agents are audited for one kind of observer: eavesdropper, neighbours or colluders.")

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli import options
-from roundelay.cli.choices import Engine, ProblemKind
 from roundelay.cli.exits import BAD_INPUT, INTERRUPTED
-from roundelay.cli.output import print_json
-from roundelay.cli.progress import progress_lines
-from roundelay.cli.scene import Scene, conditions_in_words, conditions_of
+from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_in_words, conditions_of
+from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
     from roundelay.comparison import Comparison, Row, Tuning
-    from roundelay.networks.conditions import NetworkConditions
+    from roundelay.links.conditions import NetworkConditions
 
 WIDTH = 110
 
@@ -171,8 +169,8 @@ def _as_json(
 
 
 def _row_as_json(row: Row) -> dict[str, Any]:
+    from roundelay.comparison.costs import short
     from roundelay.comparison.naming import parameters
-    from roundelay.comparison.numbers import short
 
     costs = {
         axis: {short(cost.level): {"cost": cost.cost, "seeds": cost.seeds, "words": cost.words} for cost in reached}

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli.choices import Engine
-from roundelay.cli.output import print_json, stdout_console
-from roundelay.cli.progress import progress_lines
+from roundelay.cli.options import Engine
+from roundelay.cli.output import print_json, progress_lines, stdout_console
 
 if TYPE_CHECKING:
-    from roundelay.experiments import Demo
+    from roundelay.paper import Demo
 
 
 def demo(
@@ -35,7 +34,7 @@ def demo(
     if compile_only:
         _compile(as_json)
         return
-    from roundelay.experiments import plot_demo, run_demo
+    from roundelay.paper import plot_demo, run_demo
     from roundelay.plots import save_figure
 
     with progress_lines("seeds") as tell:
@@ -49,7 +48,7 @@ def demo(
 
 
 def _compile(as_json: bool) -> None:
-    from roundelay.experiments import METHODS, compile_methods
+    from roundelay.paper import METHODS, compile_methods
 
     done: list[str] = []
     names = [method.name for method in METHODS]
@@ -71,7 +70,7 @@ def _print_table(result: Demo, seeds: int, hops: int) -> None:
     from rich.box import ROUNDED
     from rich.table import Table
 
-    from roundelay.comparison.numbers import brief
+    from roundelay.comparison.costs import brief
 
     typer.echo(f"Units of communication until the common error stays below a level, {_seeds(seeds)}, {hops:,} hops:")
     table = Table(box=ROUNDED)
@@ -89,7 +88,7 @@ def _seeds(seeds: int) -> str:
 
 
 def _as_json(result: Demo, seeds: int, hops: int, figure: Path) -> dict[str, Any]:
-    from roundelay.comparison.numbers import brief
+    from roundelay.comparison.costs import brief
 
     rows = [
         {

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from roundelay.cli.exits import kept_if_interrupted
-from roundelay.cli.output import print_json
-from roundelay.cli.progress import progress_lines
+from roundelay.cli.output import print_json, progress_lines
 
 
 def field(
@@ -31,8 +30,7 @@ def field(
       roundelay field --out out/field
       roundelay field --quick
     """
-    from roundelay.experiments.field import PANELS, QUICK, run_field
-    from roundelay.experiments.field_table import field_as_csv, field_as_markdown
+    from roundelay.comparison.field import PANELS, QUICK, field_as_csv, field_as_markdown, run_field
 
     folder = out / "quick" if quick else out
     with kept_if_interrupted("cells", folder), progress_lines("cells") as tell:

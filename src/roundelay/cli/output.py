@@ -1,10 +1,11 @@
-"""What is printed: words and tables for people, JSON for machines. Progress goes to stderr, results to stdout."""
+"""A line of progress for each piece of work, on stderr."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -45,3 +46,47 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence):
         return [plain(entry) for entry in value]
     return str(value)
+
+
+# (what, done, total): nothing done yet means that it is being compiled.
+Tell = Callable[[str, int, int], None]
+
+
+@contextmanager
+def progress_lines(unit: str, keep: bool = True) -> Iterator[Tell]:
+    """Bars where somebody watches; elsewhere, as in a log, one line for each piece of work that is finished.
+
+    With `keep=False` nothing is left of them.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = stderr_console()
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description:<10}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[stage]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console, transient=not keep, disable=not console.is_terminal) as progress:
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total, stage="")
+            stage = f"{unit}, compiling" if done == 0 else unit
+            finished = progress.tasks[tasks[what]].finished
+            progress.update(tasks[what], completed=done, total=total, stage=stage)
+            if keep and done >= total and not finished and not console.is_terminal:
+                console.print(f"{what}: {done} of {total} {unit} done")
+
+        yield tell

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roundelay.cli.exits import kept_if_interrupted
-from roundelay.cli.output import print_json, stdout_console
-from roundelay.cli.progress import progress_lines
+from roundelay.cli.output import print_json, progress_lines, stdout_console
 
 if TYPE_CHECKING:
-    from roundelay.experiments.reproduce.document import Judged
+    from roundelay.paper.document import Judged
 
 
 def reproduce(
@@ -40,11 +39,9 @@ def reproduce(
       roundelay reproduce --quick --out out/quick
       roundelay reproduce fig3
     """
-    from roundelay.experiments.report import write_figure, write_files, write_report
-    from roundelay.experiments.reproduce.assemble import assemble
-    from roundelay.experiments.reproduce.catalogue import all_pieces, entry_named
-    from roundelay.experiments.reproduce.effort import FULL, QUICK
-    from roundelay.experiments.reproduce.pieces import run_pieces
+    from roundelay.paper.assemble import all_pieces, assemble, entry_named
+    from roundelay.paper.pieces import FULL, QUICK, run_pieces
+    from roundelay.paper.report import write_figure, write_files, write_report
 
     effort = QUICK if quick else FULL
     entry = entry_named(figure) if figure is not None else None

@@ -4,8 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from roundelay.algorithms import (
+    ContributionNoise,
+    Defence,
+    MaskedLinks,
+    NoDefence,
+    SealedStart,
+    Start,
+    UniformStart,
+    ZeroStart,
+    ZeroSumStart,
+)
+from roundelay.links import Channel, Compressor, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
+from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk, Walk
+from roundelay.problems import L1, Box, NonNegative, NoRegulariser, Regulariser
+
+
+def algorithm_named(name: str) -> type[Any]:
+    """The class of the algorithm with this name, be it the class's own or the paper's."""
+    known = algorithms()
+    spoken = {_bare(kind.name): kind for kind in known.values()} | known
+    if _bare(name) in spoken:
+        return spoken[_bare(name)]
+    close = get_close_matches(_bare(name), spoken, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    raise ValueError(f"There is no algorithm called {name!r}.{hint} The algorithms are {', '.join(known)}.")
+
+
+def algorithms() -> dict[str, type[Any]]:
+    """Every algorithm of the package by its name in small letters."""
+    import roundelay.algorithms as family
+
+    kinds = [getattr(family, name) for name in sorted(set(family.__all__))]
+    return {_bare(kind.__name__): kind for kind in kinds if hasattr(kind, "parts") and hasattr(kind, "conditions")}
+
+
+def _bare(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+COMPRESSORS: dict[str, Any] = {
+    "plain": Plain,
+    "rounded": Rounded,
+    "quantised": Quantised,
+    "signs": Signs,
+    "topk": TopK,
+    "topshare": TopShare,
+    "randomk": RandomK,
+}
+
+PARTS: dict[Any, dict[str, Any]] = {
+    Walk: {
+        "cycle": Cycle,
+        "metropolis": MetropolisWalk,
+        "uniform": UniformWalk,
+        "closed-uniform": ClosedUniformWalk,
+        "least-visited": LeastVisitedWalk,
+    },
+    Start: {"zero": ZeroStart, "uniform": UniformStart, "zero-sum": ZeroSumStart, "sealed": SealedStart},
+    Defence: {"none": NoDefence, "contribution-noise": ContributionNoise, "masked-links": MaskedLinks},
+    Regulariser: {"none": NoRegulariser, "l1": L1, "box": Box, "non-negative": NonNegative},
+    Compressor: COMPRESSORS,
+    # A channel that censors or sends differences has parts of its own, and is made in Python.
+    Channel | Compressor: COMPRESSORS,
+}
+
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -32,7 +99,7 @@ def configured(kind: type[Any], words: Sequence[str]) -> Any:
 
 def algorithm_from(text: str) -> Any:
     """An algorithm in one word: its name, with options after a colon, as in coca:c=0.2,alpha=1."""
-    from roundelay.cli.algorithms import algorithm_named
+    from roundelay.cli.settings import algorithm_named
 
     name, _, settings = text.partition(":")
     return configured(algorithm_named(name), [word for word in settings.split(",") if word.strip()])
@@ -69,7 +136,7 @@ def _read_bool(what: str, text: str) -> bool:
 
 def _read_part(what: str, wanted: Any, text: str) -> Any:
     """A walk, a start, a regulariser or a compressor by name, with its own options after colons, as in l1:0.1."""
-    from roundelay.cli.parts import PARTS
+    from roundelay.cli.settings import PARTS
 
     if wanted not in PARTS:
         return _read_number_of_several(what, wanted, text)

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli import options
-from roundelay.cli.choices import Engine, ProblemKind
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.output import print_json
-from roundelay.cli.progress import progress_lines
-from roundelay.cli.scene import Scene, conditions_of
+from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_of
+from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
-    from roundelay.networks.conditions import NetworkConditions
+    from roundelay.links.conditions import NetworkConditions
     from roundelay.privacy import PrivacyBudget
 
 EXITS = {"diverged": DIVERGED, "interrupted": INTERRUPTED}
@@ -75,8 +73,7 @@ def simulate(
       roundelay simulate piadmm2 --first-order --clip 1 --sigma 0.5 --problem logistic --budget-epsilon 8
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
     """
-    from roundelay.cli.algorithms import algorithm_named
-    from roundelay.cli.settings import configured
+    from roundelay.cli.settings import algorithm_named, configured
     from roundelay.cli.summary import print_summary, summary_of
 
     short = {"rho": rho, "sigma": sigma, "clip": clip, "first_order": True if first_order else None}
@@ -106,7 +103,7 @@ def _budget(epsilon: float | None, delta: float) -> PrivacyBudget | None:
     if epsilon is None:
         return None
     from roundelay.privacy import PrivacyBudget
-    from roundelay.privacy.accounting.library import dp_accounting
+    from roundelay.privacy.accounting.composition import dp_accounting
 
     try:
         dp_accounting()

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli import options
-from roundelay.cli.choices import Engine, ProblemKind
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.output import print_json, stdout_console
-from roundelay.cli.progress import progress_lines
-from roundelay.cli.scene import Scene, conditions_in_words, conditions_of
+from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_in_words, conditions_of
+from roundelay.cli.output import print_json, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     from roundelay.comparison import Tuning
@@ -86,8 +84,8 @@ def _print(result: Tuning, where: str) -> None:
     from rich.box import ROUNDED
     from rich.table import Table
 
+    from roundelay.comparison.costs import brief
     from roundelay.comparison.naming import value_in_words
-    from roundelay.comparison.numbers import brief
 
     typer.echo(where)
     if result.tried:

@@ -2,8 +2,7 @@
 
 from roundelay.comparison.comparing import MethodReport, compare
 from roundelay.comparison.costs import Reached, floor_of, reached
-from roundelay.comparison.result import Comparison
-from roundelay.comparison.rows import Row
+from roundelay.comparison.result import Comparison, Row
 from roundelay.comparison.tuning import Tuning, tune, untuned
 
 __all__ = [

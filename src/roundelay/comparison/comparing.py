@@ -9,15 +9,14 @@ import numpy as np
 
 from roundelay.comparison.budget import Ground, ground, was_interrupted
 from roundelay.comparison.naming import named
-from roundelay.comparison.result import Comparison
-from roundelay.comparison.rows import Row, row_of, row_without
+from roundelay.comparison.result import Comparison, Row, row_of, row_without
 from roundelay.engine import Ensemble
-from roundelay.engine.choose import EngineChoice
-from roundelay.engine.progress import Bar, Report
+from roundelay.engine.assemble import EngineChoice
+from roundelay.engine.drive import Bar, Report
 from roundelay.kernels.checks import finite_number
+from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.networks.conditions import NetworkConditions
-from roundelay.plots.labels import Cost
+from roundelay.plots.style import Cost
 from roundelay.problems import Problem
 
 # What the histories of all families have.

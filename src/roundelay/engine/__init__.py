@@ -2,8 +2,7 @@
 
 from roundelay.engine.ensemble import Ensemble
 from roundelay.engine.monitors import AugmentedLagrangian, Invariant, KKTResiduals, Monitor
-from roundelay.engine.readout import Readout
-from roundelay.engine.run import Run
+from roundelay.engine.result import Readout, Run
 from roundelay.engine.simulate import simulate
 from roundelay.engine.storage import load_run
 from roundelay.transcripts import Transcript

@@ -2,22 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.token_method import TokenMethod
+from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.monitors import Monitor
-from roundelay.engine.options import Options
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
+from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.networks.conditions import NetworkConditions
 from roundelay.problems import Problem
+
+
+class Budget(Protocol):
+    """Something that visits use up, agent by agent."""
+
+    @property
+    def words(self) -> str:
+        """What must not be exceeded."""
+
+    def refusal(self, method: TokenMethod, problem: Problem) -> str:
+        """Why nobody can say what a visit of this method uses up, or nothing where one can."""
+
+    def allowance(self, method: TokenMethod, problem: Problem, most: int) -> Callable[[int, int], bool]:
+        """Whether an agent may have so many visits in all, of which there are `most` at the most."""
+
+
+def hops_within(
+    budget: Budget | None, method: TokenMethod, problem: Problem, network: Network, seed: int, hops: int
+) -> tuple[int, str]:
+    """The largest number of hops with which no agent exceeds the budget, and in words why one more would be too many.
+
+    A walk depends on the seed and on the visits, never on the data; so it can be made ahead of the run, and that the run
+    ends where it does tells nobody anything of the data.
+    """
+    if budget is None:
+        return hops, ""
+    part, allows = method.walk.part(network), budget.allowance(method, problem, hops)
+    functions, numbers, tokens = dict(part.functions), part.numbers, method.tokens
+    places = [int(place) for place in method.walk.first_places(network, seed, tokens)]
+    visits = np.zeros(problem.agents, np.int64)
+    for hop in range(hops):
+        token = hop % tokens
+        if hop >= tokens:  # the first visit is in place
+            places[token] = int(functions["advance"](numbers, seed, hop, places[token], visits))
+        agent = int(functions["agent_at"](numbers, places[token]))
+        if functions["works"](numbers, places[token]):
+            if not allows(agent, int(visits[agent]) + 1):
+                return hop, f"visit {visits[agent] + 1} of agent {agent}, which is next, would exceed {budget.words}"
+            visits[agent] += 1
+    return hops, ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run and what to keep; `simulate` explains each."""
+
+    hops: int | None
+    iterations: int | None
+    conditions: NetworkConditions | None
+    engine: EngineChoice
+    record: int | Sequence[int] | None
+    transcript: bool
+    monitors: tuple[Monitor, ...]
+    tolerance: float | None
+    content: float | None
+    reader: int
+    budget: Budget | None = None
+
 
 # History rows where the user does not choose.
 ROWS = 1000

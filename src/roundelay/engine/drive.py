@@ -2,23 +2,94 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.engine import loop
-from roundelay.engine.assemble import CannotCompileError
-from roundelay.engine.choose import Prepared
-from roundelay.engine.interrupts import Interrupt
+from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import CannotCompileError, Prepared
 from roundelay.engine.monitors import Monitor, Snapshot
-from roundelay.engine.progress import Bar, Report
-from roundelay.engine.run import StopKind
+from roundelay.engine.result import StopKind
 from roundelay.engine.state import State
 from roundelay.problems import Problem
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+@dataclass
+class Interrupt:
+    """Whether the user has asked to stop."""
+
+    asked: bool = False
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Interrupt]:
+    """Note Ctrl-C instead of raising it; a second one raises at once. Only the main thread can do so."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is not signal.default_int_handler:
+        # Somebody else handles interrupts here; leave that to them.
+        yield interrupt
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+Report = Callable[[int, int], None]
+
+PATIENCE = 2.0
+
+
+class Bar:
+    """Shows itself once the work has taken two seconds, and only where somebody watches."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.began = time.monotonic()
+        self.progress: Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report how much is done."""
+        if self.progress is None:
+            if time.monotonic() - self.began < PATIENCE or not sys.stderr.isatty():
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.progress.start()
+            self.progress.add_task(self.title, total=total)
+        self.progress.update(self.progress.task_ids[0], completed=done)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.progress is not None:
+            self.progress.stop()
+
 
 STOPS: dict[int, StopKind] = {
     loop.TOLERANCE_MET: "tolerance",

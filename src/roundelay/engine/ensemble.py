@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.engine.interrupts import Interrupt
-from roundelay.engine.progress import Bar, Report
-from roundelay.engine.run import Run
+from roundelay.engine.drive import Bar, Interrupt, Report
+from roundelay.engine.result import Run
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
-from roundelay.engine import loop
-from roundelay.engine.assemble import CannotCompileError
-from roundelay.engine.budgets import hops_within
+from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import Assembly, CannotCompileError, Prepared, gossip_assembly, prepare, token_assembly
 from roundelay.engine.checks import (
+    Options,
     check_balance,
     check_budget,
     check_gossip,
@@ -22,20 +22,18 @@ from roundelay.engine.checks import (
     check_stopping,
     check_tolerance,
     check_words,
+    hops_within,
     marks_of,
     marks_up_to,
     name_of,
     steps_of,
     the_method,
 )
-from roundelay.engine.choose import Assembly, Prepared, gossip_assembly, prepare, token_assembly
-from roundelay.engine.drive import Course, all_confirm, drive
+from roundelay.engine.drive import Course, Interrupt, Report, all_confirm, drive
 from roundelay.engine.gossip_state import GossipState, new_gossip_state
-from roundelay.engine.interrupts import Interrupt
 from roundelay.engine.laps import cost_of_lap, first_agent, lap_from, with_words
 from roundelay.engine.one_pass import run_one_pass
-from roundelay.engine.options import Options
-from roundelay.engine.progress import Report
+from roundelay.engine.result import Journey, Run
 from roundelay.engine.results import (
     gossip_record_of,
     next_moves,
@@ -44,7 +42,6 @@ from roundelay.engine.results import (
     record_of,
     transcript_of,
 )
-from roundelay.engine.run import Journey, Run
 from roundelay.engine.state import State, new_state
 from roundelay.networks import Network
 from roundelay.networks.walks import Cycle

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.algorithms.gossip.gossip_method import listens, receive, send, speaks, talks
-from roundelay.engine.loop import (
+from roundelay.engine.token_loop import (
     DIVERGED,
     RUNNING,
     TOLERANCE_MET,
@@ -36,7 +36,7 @@ from roundelay.kernels import (
     slot,
     vector,
 )
-from roundelay.networks.crossing import LOSES
+from roundelay.links.crossing import LOSES
 
 # The places of the clock.
 ITERATION, NUMBERS, BITS, MARK = range(4)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
-from roundelay.engine import gossip_loop, loop
+from roundelay.engine import gossip_loop
+from roundelay.engine import token_loop as loop
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.state import DIVERGENCE, new_gauge
 from roundelay.kernels import Matrix, Numbers, Vector
+from roundelay.links.conditions import NetworkConditions
+from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.networks.conditions import NetworkConditions
-from roundelay.networks.crossing import LinkStates, now
 from roundelay.problems import Problem
 
 

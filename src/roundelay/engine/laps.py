@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.beginnings import SealedSum
-from roundelay.engine.choose import Prepared
+from roundelay.algorithms.parts.starts import SealedSum
+from roundelay.engine.assemble import Prepared
 from roundelay.kernels import Integers
 from roundelay.masks import FixedPoint, SeededPairs, pads
 from roundelay.networks import Network

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.algorithms.one_pass import is_quadratic
-from roundelay.engine.assemble import python_module, recipe
-from roundelay.engine.checks import check_reader, check_tolerance, marks_of
-from roundelay.engine.choose import check_engine
-from roundelay.engine.options import Options
+from roundelay.algorithms.token.one_pass import is_quadratic
+from roundelay.engine.assemble import check_engine, python_module, recipe
+from roundelay.engine.checks import Options, check_reader, check_tolerance, marks_of
+from roundelay.engine.result import Journey, Record, Run, bytes_a_message
 from roundelay.engine.results import outcome_in_words
-from roundelay.engine.run import Journey, Record, Run
-from roundelay.engine.token import bytes_a_message
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
+from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.networks.crossing import LinkStates, now
 from roundelay.problems import Problem
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine.choose import Prepared, prepare, token_assembly
+from roundelay.engine.assemble import Prepared, prepare, token_assembly
 from roundelay.kernels import Matrix
 from roundelay.networks.constructors import ring
 from roundelay.networks.walks import Cycle

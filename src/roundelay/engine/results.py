@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.engine import loop
+from roundelay.engine import token_loop as loop
 from roundelay.engine.gossip_state import GossipState
 from roundelay.engine.monitors import Monitor
-from roundelay.engine.run import Record, StopKind
+from roundelay.engine.result import Record, StopKind, bytes_a_message
 from roundelay.engine.state import State
-from roundelay.engine.token import bytes_a_message
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.networks import Network
 from roundelay.transcripts import Transcript, joined

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from roundelay.engine.budgets import Budget
-from roundelay.engine.checks import check_conditions, check_seed, name_of, the_network, the_problem
-from roundelay.engine.choose import EngineChoice
+from roundelay.engine.assemble import EngineChoice
+from roundelay.engine.checks import Budget, Options, check_conditions, check_seed, name_of, the_network, the_problem
+from roundelay.engine.drive import Report, deferred_interrupt
 from roundelay.engine.ensemble import Ensemble, run_seeds
 from roundelay.engine.families import run_algorithm
-from roundelay.engine.interrupts import deferred_interrupt
 from roundelay.engine.monitors import Monitor
-from roundelay.engine.options import Options
-from roundelay.engine.progress import Report
-from roundelay.engine.run import Run
+from roundelay.engine.result import Run
 from roundelay.kernels.checks import whole_number
+from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.networks.conditions import NetworkConditions
 from roundelay.problems import Problem
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.beginnings import SealedSum
+from roundelay.algorithms.parts.starts import SealedSum
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
-from roundelay.engine import loop
+from roundelay.engine import token_loop as loop
 from roundelay.engine.monitors import Snapshot
-from roundelay.engine.readout import WINDOW
+from roundelay.engine.result import WINDOW
 from roundelay.kernels import Matrix, Numbers, Vector
+from roundelay.links.conditions import NetworkConditions
+from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.networks.conditions import NetworkConditions
-from roundelay.networks.crossing import LinkStates, now
 from roundelay.problems import Problem
 
 # A state this many times farther away than anything at the start counts as diverged.

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.engine.run import Journey, Record, Run
+from roundelay.engine.result import Journey, Record, Run
 from roundelay.transcripts.descriptions import describe, restore
-from roundelay.transcripts.packing import DAMAGED, packed, unpacked
+from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
 FORMAT = 2
 

@@ -10,7 +10,6 @@ Two rules follow for the body of such a loop. It may not sum (use `dot`, `norm` 
 not read an element after having written it: under the Python engine a name bound to `x[d]` is a view.
 """
 
-from roundelay.kernels.part import Numbers, Part, slot
 from roundelay.kernels.primitives import (
     DIM,
     EXCHANGES,
@@ -22,6 +21,8 @@ from roundelay.kernels.primitives import (
     Flags,
     Integers,
     Matrix,
+    Numbers,
+    Part,
     Vector,
     distance,
     dot,
@@ -32,6 +33,7 @@ from roundelay.kernels.primitives import (
     matrix,
     norm,
     prefetch,
+    slot,
     solve_positive,
     vector,
 )

@@ -12,10 +12,21 @@
 
 from roundelay.masks.agreement import AgreedPairs, new_private_key, public_key_of
 from roundelay.masks.fixed_point import FixedPoint
-from roundelay.masks.links import MaskedLink, pads
-from roundelay.masks.pairs import LINK, MASK, SEAL, PairSecrets, SeededPairs
-from roundelay.masks.seals import my_seal, seals
-from roundelay.masks.zero_sum import MaskGrid, mask_grid, my_mask, zero_sum_masks
+from roundelay.masks.pairs import (
+    LINK,
+    MASK,
+    SEAL,
+    MaskedLink,
+    MaskGrid,
+    PairSecrets,
+    SeededPairs,
+    mask_grid,
+    my_mask,
+    my_seal,
+    pads,
+    seals,
+    zero_sum_masks,
+)
 
 __all__ = [
     "LINK",

@@ -1,16 +1,24 @@
-"""A secret for every pair of agents, and the random words that both of them draw from it."""
+"""Masks that sum to exactly zero over all agents.
+
+They are whole numbers of a grid 2^−bits. Sums of such numbers below 2⁵³ grid steps are exact in floating point, in
+any order. A pair's mask is uniform and found in whole-number arithmetic: with a Gaussian, log and cos would differ in
+the last digit from one host to another, and what one adds the other would not take away. The sum over N − 1 pairs is
+nearly Gaussian anyway.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from roundelay.kernels import PAIR, Integers
-from roundelay.kernels.checks import whole_number
-from roundelay.kernels.random import SEEDS, Words, philox
+from roundelay.kernels import PAIR, Integers, Matrix, Vector
+from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.kernels.random import SEEDS, Words, full_product, philox
+from roundelay.masks.fixed_point import FixedPoint
 
 # What words are for: each purpose has a stream of its own.
 MASK, SEAL, LINK = range(3)
@@ -84,3 +92,110 @@ def others(me: int, agents: int) -> Integers:
         raise ValueError(f"There is no agent {me}: the agents are numbered from 0 to {agents - 1}.")
     everyone = np.arange(agents)
     return everyone[everyone != me]
+
+
+def seals(secrets: PairSecrets, agents: int, dim: int, epoch: int = 0) -> Words:
+    """The masks of all agents, (agents, dim): their sum is 0 modulo 2⁶⁴.
+
+    Where two agents keep their pair's secret, the sum over any set with just one of them is uniform to everybody else.
+    """
+    sums = np.zeros((agents, dim), np.uint64)
+    for first, second in blocks_of_pairs(agents):
+        between = secrets.words(first, second, SEAL, np.full(len(first), epoch), dim)
+        np.add.at(sums, first, between)
+        np.subtract.at(sums, second, between)
+    return sums
+
+
+def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, epoch: int = 0) -> Words:
+    """The mask of one agent, from its own secrets alone: row `me` of `seals`."""
+    rest = others(me, agents)
+    between = secrets.words(np.full_like(rest, me), rest, SEAL, np.full(len(rest), epoch), dim)
+    return between[rest > me].sum(axis=0, dtype=np.uint64) - between[rest < me].sum(axis=0, dtype=np.uint64)
+
+
+def pads(secrets: PairSecrets, first: Integers, second: Integers, messages: Integers, dim: int) -> Words:
+    """The pad of each message, (messages, dim). A pad is for one message: no number may be used twice by a pair."""
+    return secrets.words(first, second, LINK, messages, dim)
+
+
+@dataclass(frozen=True)
+class MaskedLink:
+    """The link between two agents: a token in fixed point, plus a pad that only these two can draw.
+
+    `number` tells the messages of the pair apart, in both directions. The same message sent again has the same
+    number; another one never. It hides what is sent, not that something is; it does not show whether somebody changed
+    it on the way.
+    """
+
+    secrets: PairSecrets
+    first: int
+    second: int
+    fixed: FixedPoint
+
+    def seal(self, token: Vector, number: int) -> Words:
+        """The words to send."""
+        return self.fixed.encode(token) + self._pad(number, len(token))
+
+    def open(self, words: Words, number: int) -> Vector:
+        """The token that was sent, on the grid."""
+        return self.fixed.decode(words - self._pad(number, len(words)))
+
+    def _pad(self, number: int, dim: int) -> Words:
+        ends = np.array([self.first]), np.array([self.second])
+        return pads(self.secrets, *ends, np.array([number]), dim)[0]
+
+
+class MaskGrid(NamedTuple):
+    """A pair's mask is one of `span` neighbouring multiples of 2^−bits, 0 in their middle."""
+
+    bits: int
+    span: int
+
+
+def mask_grid(agents: int, scale: float) -> MaskGrid:
+    """The finest grid on which masks with the deviation `scale` still sum exactly; all agents find the same.
+
+    What lies below the grid is not masked. So the grid is as fine as the sums allow, about 1e-11 for a hundred agents
+    with masks of about a hundred.
+    """
+    whole_number("The number of agents", agents, least=1)
+    finite_number("scale", scale, above=0.0)
+    width = scale * math.sqrt(12.0 / max(agents - 1, 1))  # a uniform number has the deviation width/√12
+    # Σ|m_i| ≤ N(N − 1)·span/2 steps must stay below 2⁵³.
+    bits = 53 - math.ceil(math.log2(agents * max(agents - 1, 1) * width))
+    if not -900 <= bits <= 900:
+        raise ValueError(
+            f"scale is {scale:g}: masks of that size can't be told from 0 or infinity; use one nearer to 1."
+        )
+    return MaskGrid(bits, max(1, int(math.ldexp(width, bits))))
+
+
+def zero_sum_masks(secrets: PairSecrets, agents: int, dim: int, scale: float, epoch: int = 0) -> Matrix:
+    """m_i = Σ_j m_ij of all agents, (agents, dim), with m_ij = −m_ji: their sum is exactly 0.
+
+    Each coordinate of each m_i has the standard deviation `scale`. One agent alone has nobody to hide behind: its
+    mask is 0.
+    """
+    grid = mask_grid(agents, scale)
+    steps = np.zeros((agents, dim), np.int64)
+    for first, second in blocks_of_pairs(agents):
+        turns = np.full(len(first), epoch)
+        between = _steps(secrets.words(first, second, MASK, turns, dim), grid)
+        np.add.at(steps, first, between)
+        np.subtract.at(steps, second, between)
+    return np.ldexp(steps.astype(np.float64), -grid.bits)
+
+
+def my_mask(secrets: PairSecrets, me: int, agents: int, dim: int, scale: float, epoch: int = 0) -> Vector:
+    """The mask of one agent, from its own secrets alone: row `me` of `zero_sum_masks`."""
+    grid, rest = mask_grid(agents, scale), others(me, agents)
+    between = _steps(secrets.words(np.full_like(rest, me), rest, MASK, np.full(len(rest), epoch), dim), grid)
+    signs = np.where(rest > me, 1, -1)[:, None]
+    return np.ldexp((signs * between).sum(axis=0).astype(np.float64), -grid.bits)
+
+
+def _steps(words: Words, grid: MaskGrid) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Words as whole numbers around 0: the high half of word·span is uniform below span."""
+    high, _ = full_product(np.uint64(grid.span), words)
+    return high.astype(np.int64) - grid.span // 2

@@ -10,10 +10,10 @@ from roundelay.networks.constructors import (
     ring,
     star,
 )
-from roundelay.networks.covering import CoveringWalk, covering_walk
 from roundelay.networks.graph import Network
-from roundelay.networks.hamiltonian import CycleSearch, find_cycle
-from roundelay.networks.tours import Tour, make_tour
+from roundelay.networks.tours.covering import CoveringWalk, covering_walk
+from roundelay.networks.tours.hamiltonian import CycleSearch, find_cycle
+from roundelay.networks.tours.tour import Tour, make_tour
 
 __all__ = [
     "CoveringWalk",

@@ -15,16 +15,17 @@ from roundelay.networks.checks import (
     checked_costs,
     checked_edges,
     checked_labels,
+    join_names,
     read_only,
     refuse_duplicates,
+    shorten_names,
 )
-from roundelay.networks.sentences import join_names, shorten_names
 
 if TYPE_CHECKING:
     import networkx
     from scipy import sparse
 
-    from roundelay.networks.tours import Tour
+    from roundelay.networks.tours.tour import Tour
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +180,7 @@ class Network:
         `time_limit` is in seconds and counts on that first call only.
         """
         if "_tour" not in self.__dict__:
-            from roundelay.networks.tours import make_tour
+            from roundelay.networks.tours.tour import make_tour
 
             self.__dict__["_tour"] = make_tour(self, time_limit)
         kept: Tour = self.__dict__["_tour"]

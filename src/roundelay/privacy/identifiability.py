@@ -15,12 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.defences import ContributionNoise, MaskedLinks
-from roundelay.algorithms.hidden_starts import SealedStart
-from roundelay.algorithms.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
-from roundelay.algorithms.starts import UniformStart, ZeroStart
+from roundelay.algorithms.parts.defences import ContributionNoise, MaskedLinks
+from roundelay.algorithms.parts.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
+from roundelay.algorithms.parts.starts import SealedStart, UniformStart, ZeroStart
+from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.algorithms.vector_steps import VectorStepSizeNoise
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.privacy.attacks.setting import admm, first_order

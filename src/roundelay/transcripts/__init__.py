@@ -4,11 +4,9 @@ This is all that an attack may ever be given. It knows nothing of the agents' st
 """
 
 from roundelay.transcripts.groups import GroupHops, GroupVisits
-from roundelay.transcripts.observers import Colluders, Eavesdropper, Link, Neighbours, Observer
-from roundelay.transcripts.sealed import SealedLap, sealed_lap
-from roundelay.transcripts.seen import Seen, Visits
+from roundelay.transcripts.observers import Colluders, Eavesdropper, Link, Neighbours, Observer, Seen, Visits
 from roundelay.transcripts.storage import load_transcript, save_transcript
-from roundelay.transcripts.transcript import Transcript, joined
+from roundelay.transcripts.transcript import SealedLap, Transcript, joined, sealed_lap
 
 __all__ = [
     "Colluders",

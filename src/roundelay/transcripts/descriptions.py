@@ -11,9 +11,9 @@ import numpy as np
 # Only these hold what a method is described by; a file can't have anything else imported.
 OWN = (
     "roundelay.algorithms.",
-    "roundelay.channels.",
+    "roundelay.links.",
     "roundelay.networks.walks",
-    "roundelay.networks.conditions",
+    "roundelay.links.conditions",
     "roundelay.problems.regularisers",
 )
 

@@ -2,13 +2,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.kernels import Integers
+from roundelay.kernels import Integers, Matrix, Vector
+from roundelay.transcripts.transcript import Transcript
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """The visits of the token to one agent: in visit r it received z_r and sent z'_r.
+
+    `hop` is the hop at which it sent. `updates` is 1 but on a random walk, where an agent may keep the token for
+    several hops and work on it each time. `complete` says whether the observer saw every visit from the first on. A
+    token that the agent has not sent on yet is in none of them.
+    """
+
+    agent: int
+    hop: NDArray[np.int64]
+    received: Matrix
+    sent: Matrix
+    updates: NDArray[np.int64]
+    complete: bool
+
+    def __len__(self) -> int:
+        """How many visits there were, R."""
+        return len(self.hop)
+
+    @property
+    def dim(self) -> int:
+        """How many numbers the token has."""
+        return self.received.shape[1]
+
+    def increments(self, agents: int, tokens: int = 1) -> Matrix:
+        """d_r = N(z'_r − z_r), by how much agent i's share of Nz grew; N/M instead of N where M tokens go round."""
+        return (self.sent - self.received) * (agents / tokens)
+
+    def first(self, count: int) -> Visits:
+        """The first visits only."""
+        return Visits(
+            self.agent, self.hop[:count], self.received[:count], self.sent[:count], self.updates[:count], self.complete
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The messages that an observer saw, in order, and nothing else."""
+
+    observer: Observer
+    messages: Transcript
+
+    def __len__(self) -> int:
+        """How many messages it saw."""
+        return len(self.messages)
+
+    def visits_of(self, agent: int, tokens: int = 1) -> Visits:
+        """The visits of an agent of which both the token it received and the token it sent were seen.
+
+        The agent that has the token first received the public start: 0, or the total of a sealed lap. What an agent
+        only relays is no visit. Where several `tokens` go round, they take turns, and each is followed by itself.
+        """
+        seen, complete = self.messages, self.observer.sees_all_of(agent)
+        hops, received, sent, updates = [], [], [], []
+        start = self._first_token()
+        held: dict[int, tuple[int, Vector]] = (
+            {} if start is None else {turn: (turn - tokens, start) for turn in range(tokens)}
+        )
+        for row in np.flatnonzero((seen.sender == agent) | (seen.receiver == agent)):
+            hop, token = int(seen.hop[row]), seen.tokens[row]
+            turn = hop % tokens
+            if seen.receiver[row] == agent:
+                held[turn] = hop, token
+                continue
+            since, before = held.pop(turn, (hop, None))
+            # After the lap of a frozen token the hop counts on where it was.
+            kept = max((hop - since) // tokens, 1)
+            # What one who misses messages takes for a token that was kept may have been elsewhere in between.
+            if before is not None and not seen.relayed[row] and (complete or kept == 1):
+                hops.append(hop)
+                received.append(before)
+                sent.append(token)
+                updates.append(kept)
+        shape = (len(hops), seen.tokens.shape[1])
+        return Visits(
+            agent,
+            np.array(hops, np.int64),
+            np.array(received, np.float64).reshape(shape),
+            np.array(sent, np.float64).reshape(shape),
+            np.array(updates, np.int64),
+            complete,
+        )
+
+    def _first_token(self) -> Vector | None:
+        """What the token was before the first hop; None where that escaped the observer."""
+        sealed = self.messages.sealed
+        return np.zeros(self.messages.tokens.shape[1]) if sealed is None else sealed.first_token()
+
+
+def seen_by(transcript: Transcript, observer: Observer) -> Seen:
+    """What an observer sees of a transcript."""
+    whole = transcript if holds_pads(observer) else transcript.outside()
+    sealed = None if whole.sealed is None else whole.sealed.part(observer.sees(whole.sealed))
+    return Seen(observer, replace(whole.part(observer.sees(whole)), sealed=sealed))
 
 
 class Messages(Protocol):

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from roundelay.agents.capture.headers import ETHERNET, segment_of
-from roundelay.agents.capture.pcap import SNAP, Packet, pcap_header, pcap_record
+from roundelay.agents.capture.packets import ETHERNET, SNAP, Packet, pcap_header, pcap_record, segment_of
 
 _INTERFACE = "lo"
 _ALL_PROTOCOLS = 0x0003

@@ -2,21 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from roundelay.agents.capture.ends import ends_of
-from roundelay.agents.capture.handovers import Handovers, handovers_of
-from roundelay.agents.capture.headers import LINKS, Segment, segment_of
-from roundelay.agents.capture.http2 import messages_of_stream
-from roundelay.agents.capture.pcap import read_packets
-from roundelay.agents.capture.tcp import Stream, streams_of
-from roundelay.agents.capture.transcribing import transcript_of
-from roundelay.agents.plan import RingPlan
-from roundelay.agents.wire import MAGIC, VERSION
+import numpy as np
+
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.capture.packets import LINKS, Segment, read_packets, segment_of
+from roundelay.agents.capture.streams import Stream, messages_of_stream, streams_of
+from roundelay.agents.data.fitting import sums_of
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_baton
+from roundelay.agents.protocol.beginning import grid_of
+from roundelay.agents.protocol.member import HOPS_OF_AN_EPOCH, layout_of
+from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
+from roundelay.engine.laps import lap_along
+from roundelay.networks.walks import tour_part
 from roundelay.privacy import Public
-from roundelay.transcripts import Transcript
+from roundelay.transcripts import SealedLap, Transcript
+
+
+class Ends(NamedTuple):
+    """The member that hands over, and the one that takes."""
+
+    sender: int
+    receiver: int
+
+
+def ends_of(k: int, batons: Mapping[int, Baton], plan: RingPlan) -> Ends | None:
+    """The ends of hand-over k: on a cycle from the counter alone.
+
+    On a random walk a token names the member that sends it, so that the next hand-over tells who had taken this one;
+    None where there is no next one.
+    """
+    order = plan.order
+    if plan.on_cycle:
+        return Ends(order[(k - 1) % len(order)], order[k % len(order)])
+    sender = _sender_on_walk(batons[k], plan)
+    if batons[k].phase != Phase.ITERATE:
+        lap = lap_along(np.array(order), batons[k].origin).order
+        return Ends(sender, int(lap[batons[k].step % len(lap)]))
+    following = batons.get(k + 1)
+    return None if following is None else Ends(sender, _sender_on_walk(following, plan))
+
+
+def _sender_on_walk(baton: Baton, plan: RingPlan) -> int:
+    if baton.phase == Phase.ITERATE:
+        return baton.origin
+    lap = lap_along(np.array(plan.order), baton.origin).order
+    return int(lap[(baton.step - 1) % len(lap)])
+
+
+@dataclass(frozen=True, eq=False)
+class Handovers:
+    """What was handed over: `batons` by the counter k, and how many `frames` of the run there were, of all kinds.
+
+    `repeated` counts the batons that were sent again, and `refused`, by the reason, messages that are none of this run.
+    """
+
+    batons: dict[int, Baton]
+    frames: int
+    repeated: int
+    refused: Counter[str]
+
+
+def handovers_of(messages: Iterable[bytes], plan: RingPlan) -> Handovers:
+    """The hand-overs of a plan's epoch among messages. Of two with one counter the first is kept."""
+    layout = layout_of(plan, sums_of(plan.task))
+    batons: dict[int, Baton] = {}
+    checksums: dict[int, int] = {}
+    refused: Counter[str] = Counter()
+    frames = repeated = 0
+    for message in messages:
+        try:
+            frame = unpack_frame(message, plan.run_bytes)
+            frames += 1
+            if frame.kind != Kind.BATON:
+                continue
+            if frame.epoch != plan.epoch:
+                raise FrameError(f"It is of epoch {frame.epoch}, but the ring file is of epoch {plan.epoch}.")
+            if frame.k in batons:
+                repeated += 1
+                if checksums[frame.k] != frame.checksum:
+                    raise FrameError(f"There are two different batons with the counter {frame.k}; the first is used.")
+                continue
+            baton = unpack_baton(frame.body, layout)
+            if baton.hop // HOPS_OF_AN_EPOCH != plan.epoch:
+                raise BatonError(f"The baton's hop, {baton.hop}, is none of this epoch.")
+            batons[frame.k], checksums[frame.k] = baton, frame.checksum
+        except (FrameError, BatonError) as error:
+            refused[str(error)] += 1
+    return Handovers(dict(sorted(batons.items())), frames, repeated, refused)
+
+
+def transcript_of(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> Transcript:
+    """The messages with the token. The sender of the first message with a new hop made the hop before it."""
+    walk = tour_part(np.array(plan.order)) if plan.on_cycle else plan.method.walk.part(plan.network)
+    works = dict(walk.functions)["works"]
+    first_hop, made = plan.epoch * HOPS_OF_AN_EPOCH, 0
+    rows: list[tuple[int, Ends, bool, Baton]] = []
+    for k, both in ends.items():
+        baton = batons[k]
+        if baton.phase in (Phase.SUM, Phase.TELL) or (baton.phase == Phase.DONE and baton.step > 1):
+            continue
+        hop = baton.hop - first_hop
+        place = (hop - 1) % len(plan.order) if plan.on_cycle else both.sender
+        # A frozen token is passed on with the hop as it was, and so is one that goes on after that.
+        rows.append((hop - 1, both, not works(walk.numbers, place), baton) if hop > made else (hop, both, True, baton))
+        made = hop
+    return Transcript(
+        np.array([hop for hop, *_ in rows], np.int64),
+        np.array([both.sender for _, both, *_ in rows], np.int64),
+        np.array([both.receiver for _, both, *_ in rows], np.int64),
+        np.array([relayed for *_, relayed, _ in rows], np.bool_),
+        np.array([baton.numbers for *_, baton in rows], np.float64).reshape(len(rows), plan.vectors * plan.dim),
+        sealed=_sealed(batons, ends, plan),
+    )
+
+
+def _sealed(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> SealedLap | None:
+    """The lap in which the shares were summed under masks, where the ring begins so."""
+    turn = len(sums_of(plan.task))
+    lap = [k for k in ends if batons[k].phase == Phase.SUM and batons[k].purpose == turn]
+    if not lap:
+        return None
+    return SealedLap(
+        np.array([batons[k].step - 1 for k in lap], np.int64),
+        np.array([ends[k].sender for k in lap], np.int64),
+        np.array([ends[k].receiver for k in lap], np.int64),
+        np.array([batons[k].numbers for k in lap], np.uint64),
+        grid_of(plan.method).bits,
+        len(plan.order),
+        plan.agents,
+    )
+
 
 _MARK = MAGIC + bytes([VERSION])
 # A TLS record begins with its kind, 20 to 23, and the version, 3 and a small number.

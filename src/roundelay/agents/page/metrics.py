@@ -12,8 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import Metric
 
-from roundelay.agents.member import Residuals
-from roundelay.agents.status import Doing, LinkStatus, Status
+from roundelay.agents.protocol.member import Residuals
+from roundelay.agents.site.status import Doing, LinkStatus, Status
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 

@@ -1,7 +1,6 @@
 """The gossip family: all agents speak to their neighbours, and all update from what they hear."""
 
-from roundelay.algorithms.gossip.admm import COCA, DADMM, QuantisedADMM, WeightedADMM
-from roundelay.algorithms.gossip.coloured import ColouredDADMM
+from roundelay.algorithms.gossip.admm import COCA, DADMM, ColouredDADMM, QuantisedADMM, WeightedADMM
 from roundelay.algorithms.gossip.compressed import CHOCO, LEAD
 from roundelay.algorithms.gossip.descent import DGD, EXTRA, NIDS
 from roundelay.algorithms.gossip.feedback import EFSignSGD, SparseDropping

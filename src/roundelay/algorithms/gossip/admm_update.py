@@ -11,9 +11,9 @@ import numpy as np
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.slots import gradient, minimise
-from roundelay.channels import Channel
 from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each, slot, vector
 from roundelay.kernels.checks import finite_number
+from roundelay.links import Channel
 from roundelay.networks import Network
 
 

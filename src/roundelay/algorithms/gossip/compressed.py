@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from roundelay.algorithms.conditions import Conditions, step_below
 from roundelay.algorithms.gossip.descent import talks_after_first
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
+from roundelay.algorithms.lemmas import Conditions, step_below
+from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.algorithms.stepping import check_step, known_step, with_step
-from roundelay.algorithms.tunable import Tunable
-from roundelay.channels import Channel, Compressor, Quantised, channel_of
 from roundelay.kernels import DIM, Matrix, each
 from roundelay.kernels.checks import finite_number
+from roundelay.links import Channel, Compressor, Quantised, channel_of
 from roundelay.problems import Problem
 
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from roundelay.algorithms.conditions import Conditions
 from roundelay.algorithms.gossip.admm_update import (
     SolvedExactly,
     gossip_admm,
@@ -15,10 +14,11 @@ from roundelay.algorithms.gossip.admm_update import (
     stiffness_one,
 )
 from roundelay.algorithms.gossip.gossip_method import Gossip
-from roundelay.algorithms.tunable import Tunable
-from roundelay.channels import Channel
+from roundelay.algorithms.lemmas import Conditions
+from roundelay.algorithms.parameters import Tunable
 from roundelay.kernels import DIM, PRIVACY, Part, Vector, each, norm, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
+from roundelay.links import Channel
 from roundelay.problems import Problem
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from roundelay.algorithms.conditions import Conditions
 from roundelay.algorithms.gossip.gossip_method import Gossip
+from roundelay.algorithms.lemmas import Conditions
+from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.algorithms.stepping import check_step, known_step, with_step
-from roundelay.algorithms.tunable import Tunable
-from roundelay.channels import Channel, Compressor, Plain, channel_of
 from roundelay.kernels import DIM, Matrix, each, vector
+from roundelay.links import Channel, Compressor, Plain, channel_of
 from roundelay.networks import Network
 from roundelay.problems import Problem
 

@@ -19,7 +19,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.privacy.accounting.library import dp_accounting
+
+def dp_accounting() -> Any:
+    """The module; a sentence that names the remedy where it is missing."""
+    try:
+        import dp_accounting as library
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "The privacy loss is reckoned by dp-accounting, which is not installed: run pip install 'roundelay[privacy]'."
+        ) from error
+    return library
+
 
 Bound = Literal["exact", "rdp"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
 
 from roundelay.algorithms import (
     ClippedGradient,
@@ -15,6 +15,29 @@ from roundelay.algorithms import (
     ZeroStart,
     ZeroSumStart,
 )
+
+
+@dataclass(frozen=True)
+class NoGuarantee:
+    """There is no guarantee of differential privacy; `reason` says why. It has no ε, not even an infinite one."""
+
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """The reason as a sentence."""
+        return f"There is no guarantee of differential privacy: {self.reason}."
+
+    @property
+    def epsilon(self) -> NoReturn:
+        """There is none."""
+        raise AttributeError(f"There is no epsilon to read. {self.words}")
+
+    @property
+    def x(self) -> NoReturn:
+        """There is no sensitivity either."""
+        raise AttributeError(f"There is no sensitivity to read. {self.words}")
+
 
 # The choices that the derivation covers; a choice that it does not know of is not assumed to be harmless.
 COVERED = ("rho", "walk", "xstep", "perturbation", "start", "regulariser", "tokens")

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.kernels import Vector
-from roundelay.privacy.accounting.none import NoGuarantee
-from roundelay.privacy.accounting.reasons import method_of, why_no_sensitivity
+from roundelay.privacy.accounting.reasons import NoGuarantee, method_of, why_no_sensitivity
 from roundelay.problems import Problem
 from roundelay.problems.problem import check_agent
 

@@ -13,16 +13,13 @@
 | `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
 """
 
-from roundelay.privacy.attacks.backward_recursion import backward_recursion
 from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics
-from roundelay.privacy.attacks.forward_filter import forward_filter
 from roundelay.privacy.attacks.least_squares import SystemEstimate, least_squares
 from roundelay.privacy.attacks.parametric_first_order import parametric_first_order
 from roundelay.privacy.attacks.parametric_primal import parametric_primal
 from roundelay.privacy.attacks.parametric_step_size import parametric_step_size
-from roundelay.privacy.attacks.recursion import recursion
-from roundelay.privacy.attacks.result import Recovered
-from roundelay.privacy.attacks.telescope import telescope
+from roundelay.privacy.attacks.recursions import backward_recursion, forward_filter, recursion, telescope
+from roundelay.privacy.attacks.setting import Recovered
 from roundelay.privacy.attacks.vector_gamma import vector_gamma
 
 __all__ = [

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
-from roundelay.privacy.attacks.descent import minimise_squares, solve_squares
-from roundelay.privacy.attacks.quadratic import split, times
+from roundelay.privacy.attacks.solving import minimise_squares, solve_squares, split, times
 
 Cube = NDArray[np.float64]
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.hidden_starts import SealedStart
-from roundelay.algorithms.perturbations import Unperturbed
+from roundelay.algorithms.parts.perturbations import Unperturbed
+from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.descent import Minimum, minimise_squares
-from roundelay.privacy.attacks.quadratic import split, unknowns
 from roundelay.privacy.attacks.setting import admm, first_order, starts_at_zero
+from roundelay.privacy.attacks.solving import Minimum, minimise_squares, split, unknowns
 from roundelay.privacy.public import Public
 from roundelay.transcripts import GroupVisits
 

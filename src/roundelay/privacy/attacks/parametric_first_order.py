@@ -9,16 +9,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.perturbations import StepSizeNoise, Unperturbed
+from roundelay.algorithms.parts.perturbations import StepSizeNoise, Unperturbed
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.descent import minimise_squares
 from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics, gradient_in
-from roundelay.privacy.attacks.forward_filter import forward_filter
-from roundelay.privacy.attacks.one_factor import Eliminated, eliminate
-from roundelay.privacy.attacks.quadratic import split
-from roundelay.privacy.attacks.result import Recovered
+from roundelay.privacy.attacks.recursions import forward_filter
 from roundelay.privacy.attacks.setting import (
     Evidence,
+    Recovered,
     admm,
     evidence,
     first_order,
@@ -27,6 +24,7 @@ from roundelay.privacy.attacks.setting import (
     start_width,
     starts_balanced,
 )
+from roundelay.privacy.attacks.solving import Eliminated, eliminate, minimise_squares, split
 from roundelay.privacy.public import Public
 from roundelay.transcripts import Visits
 

@@ -7,14 +7,12 @@ from itertools import cycle
 
 import numpy as np
 
-from roundelay.algorithms.perturbations import PrimalNoise
+from roundelay.algorithms.parts.perturbations import PrimalNoise
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.descent import Minimum, minimise_squares, solve_squares
-from roundelay.privacy.attacks.quadratic import gradient_of, split, times, unknowns
-from roundelay.privacy.attacks.recursion import forward
-from roundelay.privacy.attacks.result import Recovered
+from roundelay.privacy.attacks.recursions import forward
 from roundelay.privacy.attacks.setting import (
     Evidence,
+    Recovered,
     admm,
     evidence,
     expected_start,
@@ -22,6 +20,15 @@ from roundelay.privacy.attacks.setting import (
     one_update_each,
     start_width,
     starts_balanced,
+)
+from roundelay.privacy.attacks.solving import (
+    Minimum,
+    gradient_of,
+    minimise_squares,
+    solve_squares,
+    split,
+    times,
+    unknowns,
 )
 from roundelay.privacy.public import Public
 from roundelay.transcripts import Visits

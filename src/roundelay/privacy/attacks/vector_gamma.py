@@ -9,11 +9,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.descent import solve_squares
-from roundelay.privacy.attacks.quadratic import gradient_of, split, times, unknowns
-from roundelay.privacy.attacks.result import Recovered
 from roundelay.privacy.attacks.setting import (
     Evidence,
+    Recovered,
     admm,
     evidence,
     first_order,
@@ -21,6 +19,7 @@ from roundelay.privacy.attacks.setting import (
     one_update_each,
     starts_balanced,
 )
+from roundelay.privacy.attacks.solving import gradient_of, solve_squares, split, times, unknowns
 from roundelay.privacy.public import Public
 from roundelay.transcripts import Visits
 

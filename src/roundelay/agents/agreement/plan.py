@@ -1,0 +1,211 @@
+"""What the sites have agreed on: who takes part, in which order, and what is fitted how."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from roundelay.algorithms.parts.defences import MaskedLinks
+from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
+from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.networks import Network
+from roundelay.networks.walks import Cycle
+
+Kind = Literal["least_squares", "logistic", "custom"]
+Missing = Literal["refuse", "drop"]
+KINDS = ("least_squares", "logistic", "custom")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the data: `name`, and the `unit` in which all sites must give it ("" where there is none)."""
+
+    name: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """As it stands in the header of a data file: name [unit]."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is fitted.
+
+    `kind` is "least_squares", "logistic", or "custom" for an objective of the sites' own, which then has `dim`
+    unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
+    With `intercept` the model has a constant. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖² over all n rows of
+    all sites, in standardised units. `missing` says what a row with an empty cell means: "refuse" the file, or "drop"
+    the row.
+    """
+
+    kind: Kind
+    features: tuple[Column, ...] = ()
+    target: Column | None = None
+    intercept: bool = True
+    standardise: bool = True
+    ridge: float = 0.0
+    missing: Missing = "refuse"
+    dim: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f'The kind of the fit is {self.kind!r}: use "least_squares", "logistic" or "custom".')
+        if self.missing not in ("refuse", "drop"):
+            raise ValueError(f'missing is {self.missing!r}: use "refuse" or "drop".')
+        finite_number("ridge", self.ridge, least=0.0)
+        if self.kind == "custom":
+            whole_number("dim", self.dim, least=1)
+            return
+        if self.target is None or not self.features:
+            raise ValueError("A fit to data needs a target and at least one feature: name them.")
+        names = [column.name for column in (*self.features, self.target)]
+        for name in names:
+            if not name or names.count(name) > 1:
+                raise ValueError(f"The column {name!r} has no name, or is there twice: name every column once.")
+        object.__setattr__(self, "dim", len(self.features) + (self.kind == "logistic" and self.intercept))
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When the ring stops: where every site is content within `tolerance` (None: never by itself), or after `hops`."""
+
+    tolerance: float | None = 1e-9
+    hops: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:
+            finite_number("tolerance", self.tolerance, above=0.0)
+        whole_number("hops", self.hops, least=1)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A site: its name, its certificate (PEM), its public key for masks, and where it can be dialled ("" where it can't)."""
+
+    name: str
+    certificate: str
+    mask_key: bytes
+    address: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RingPlan:
+    """One epoch of a run: what the ring file says.
+
+    `run` is 32 hexadecimal digits. `epoch` counts the changes of the membership from 0; messages of another epoch are
+    not taken. `members` are the sites, numbered from 0. `order` is the lap: the members in the order in which the
+    token meets them, some of them again where there is no cycle through all. `links` are the pairs that can reach each
+    other, at least the steps of `order`. `algorithm` is a token method of roundelay. `previous` is the digest of the
+    ring file of the epoch before. With `warm` the sites start from the model of an earlier run, which each of them has.
+    """
+
+    run: str
+    epoch: int
+    members: tuple[Member, ...]
+    order: tuple[int, ...]
+    links: tuple[tuple[int, int], ...]
+    algorithm: Any
+    task: Task
+    stopping: Stopping = Stopping()
+    previous: str = ""
+    warm: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.run) != 32 or set(self.run) - set("0123456789abcdef"):
+            raise ValueError(f"The run id is {self.run!r}: it must be 32 hexadecimal digits.")
+        whole_number("epoch", self.epoch, least=0)
+        if len(self.members) < 2:
+            raise ValueError("A ring needs at least two members.")
+        names = [member.name for member in self.members]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"Two members are called {name!r}: let each site have a name of its own.")
+        if set(self.order) != set(range(len(self.members))):
+            raise ValueError("The order of the ring does not meet every member: plan it again.")
+        linked = {frozenset(pair) for pair in self.links}
+        for sender, receiver in zip(self.order, (*self.order[1:], self.order[0]), strict=True):
+            if frozenset((sender, receiver)) not in linked:
+                raise ValueError(
+                    f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
+                )
+        _ = self.network, self.method  # refuses what is not a network, or not a token method, now
+        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+            raise ValueError(
+                f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
+                "members or a warm start needs: use a method of the ADMM family."
+            )
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return len(self.members)
+
+    @property
+    def dim(self) -> int:
+        """p."""
+        return self.task.dim
+
+    @cached_property
+    def run_bytes(self) -> bytes:
+        """The run id as it travels."""
+        return bytes.fromhex(self.run)
+
+    @cached_property
+    def network(self) -> Network:
+        """Who may speak to whom."""
+        cycle = np.array(self.order) if len(self.order) == self.agents else None
+        return Network(self.agents, np.array(self.links, np.int64).reshape(-1, 2), planted_cycle=cycle)
+
+    @cached_property
+    def method(self) -> TokenMethod:
+        """The parts of the algorithm."""
+        parts = getattr(self.algorithm, "parts", None)
+        method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
+        if getattr(method, "walk", None) is None or method.tokens != 1:
+            raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
+        if isinstance(getattr(method, "defence", None), MaskedLinks):
+            raise ValueError(
+                "The links of a ring are encrypted already: leave out MaskedLinks, which is for simulations."
+            )
+        for name in ("alpha", "gamma"):
+            if getattr(self.algorithm, name, 0.0) is None:
+                raise ValueError(
+                    f"No site knows all data, from which {name} could follow: give {name} to the algorithm."
+                )
+        return method
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors the token carries."""
+        return vectors_of(self.method)
+
+    @cached_property
+    def on_cycle(self) -> bool:
+        """Whether the token goes round the lap, not on a random walk."""
+        return isinstance(self.method.walk, Cycle)
+
+    @cached_property
+    def neighbours(self) -> tuple[frozenset[int], ...]:
+        """Whom each member has a link with that the token may use."""
+        steps = zip(self.order, (*self.order[1:], self.order[0]), strict=True)
+        pairs = [*steps] if self.on_cycle else [*steps, *self.links]
+        return tuple(
+            frozenset(a if b == me else b for a, b in pairs if me in (a, b) and a != b) for me in range(self.agents)
+        )
+
+    def number_of(self, name: str) -> int:
+        """The number of a member."""
+        for number, member in enumerate(self.members):
+            if member.name == name:
+                return number
+        raise ValueError(f"There is no member {name!r} in the ring: it has {', '.join(m.name for m in self.members)}.")
+
+
+def digest_of(text: bytes) -> str:
+    """What a ring file is known by."""
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,139 @@
+"""An objective of a site's own, from Python code of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from roundelay.kernels import Vector
+from roundelay.kernels.checks import whole_number
+from roundelay.problems import OwnProblem
+from roundelay.problems.callables import CallableProblem
+
+
+class Local(Protocol):
+    """A site's own part.
+
+    `sums` says how many numbers each sum has that all sites form before the fit, under masks: statistics of the data,
+    for instance. `told` has the totals so far, each after the number of sites that were summed. `repeatable` says that the
+    function gives the same bits when it is asked again, also in another process, and `digest` tells other data apart.
+    """
+
+    @property
+    def digest(self) -> str:
+        """What is different for other data; empty where that is not known."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the function gives the same bits when it is asked again."""
+
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """How many numbers each sum has."""
+
+    def summand(self, told: tuple[Vector, ...]) -> Vector:
+        """What this site adds to the next sum."""
+
+    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
+        """The site's own function, once all sums are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A function that needs no sums."""
+
+    function: OwnProblem
+    sums: tuple[int, ...] = ()
+    repeatable: bool = True
+    digest: str = ""
+
+    def summand(self, told: tuple[Vector, ...]) -> Vector:
+        """There are no sums."""
+        raise ValueError("This site has nothing to sum before the fit.")
+
+    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
+        """The function itself."""
+        return self.function
+
+
+def load_objective(entry: str, dim: int) -> Known:
+    """The function that a function of the site's own returns, by "package.module:function" or "path/to/file.py:function".
+
+    The function is called without arguments and returns an object with `gradient(x)`, and where it has them also
+    `value(x)`, `hessian(x)` and `prox(v, penalty)`. It is run with all rights of this process: name code that you trust.
+    Where it says `repeatable = True`, its answers are the same to the last bit whenever they are asked for, also after a
+    restart; then hops take less time, since they need not be on disk before they are sent on.
+    """
+    whole_number("dim", dim, least=1)
+    place, colon, name = entry.rpartition(":")
+    if not (place and colon and name):
+        raise ValueError(
+            f'The objective is {entry!r}: name it as "package.module:function" or "path/to/file.py:function".'
+        )
+    module = _module(place)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ValueError(f"{place} has no function {name!r}: define it there, or name another.")
+    objective = _run(function, f"The function {entry}")
+    gradient = _method(entry, objective, "gradient")
+    if gradient is None:
+        raise ValueError(
+            f"What {entry} returned, a {type(objective).__name__}, has no gradient: return an object with gradient(x), and "
+            "perhaps value(x), hessian(x) and prox(v, penalty)."
+        )
+    optional = [_method(entry, objective, what) for what in ("value", "hessian", "prox")]
+    value_of, hessian_of, prox_of = [None if method is None else [method] for method in optional]
+    # Making it evaluates the gradient at 0, so that a wrong shape is found before the ring starts.
+    problem: OwnProblem = _run(
+        lambda: CallableProblem([gradient], dim, value_of, hessian_of, prox_of), f"The gradient of {entry} at x = 0"
+    )
+    return Known(problem, repeatable=bool(getattr(objective, "repeatable", False)))
+
+
+def _module(place: str) -> ModuleType:
+    path = Path(place)
+    if path.suffix != ".py":
+        module: ModuleType = _run(lambda: importlib.import_module(place), f"Importing {place}")
+        return module
+    if not path.is_file():
+        raise ValueError(f"There is no file {place}: check the path of the objective.")
+    # A name of its own for each file, so that two called the same do not meet.
+    name = f"roundelay_objective_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification is not None and specification.loader is not None  # true of every path to a .py file
+    loader = specification.loader
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # dataclasses look their module up there
+    try:
+        _run(lambda: loader.exec_module(module), f"Running {place}")
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _method(entry: str, objective: Any, name: str) -> Callable[..., Any] | None:
+    method = getattr(objective, name, None)
+    if method is not None and not callable(method):
+        raise ValueError(
+            f"The {name} of what {entry} returned is a {type(method).__name__}: make it a function, or leave it out."
+        )
+    return method
+
+
+def _run(function: Callable[[], Any], what: str) -> Any:
+    """Run the site's own code; what goes wrong in it is said in a sentence."""
+    try:
+        return function()
+    except (Exception, SystemExit) as error:
+        said = " ".join(str(error).split()).rstrip(".:") or "without a word"
+        raise ValueError(
+            f"{what} ended in a {type(error).__name__} ({said}): correct the code of the objective."
+        ) from error

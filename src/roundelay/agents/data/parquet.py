@@ -1,0 +1,165 @@
+"""Cells from a Parquet file."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roundelay.agents.agreement.plan import Task
+from roundelay.agents.data.cells import Cells, find_columns, wanted
+from roundelay.kernels import Vector
+
+# Wire types of the compact protocol.
+STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, BINARY, STRUCT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12
+# Fields of a page header, and the kinds of pages whose values count.
+KIND, UNCOMPRESSED, COMPRESSED, DATA, DICTIONARY, DATA_V2 = 1, 2, 3, 5, 7, 8
+DATA_PAGES = (0, 3)
+DEEPEST = 8
+
+
+def largest_claim(path: Path, metadata: Any, names: Collection[str]) -> int:
+    """The most bytes that any page of these columns claims, plain; a ValueError where the pages can't be followed."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+        claims = (claim for chunk in chunks if chunk.path_in_schema in names for claim in _claims(content, chunk))
+        return max(claims, default=0)
+
+
+def _claims(content: mmap.mmap, chunk: Any) -> Iterator[int]:
+    place, dictionary = int(chunk.data_page_offset), chunk.dictionary_page_offset
+    if dictionary is not None and 0 < dictionary < place:
+        place = int(dictionary)
+    end, seen = place + int(chunk.total_compressed_size), 0
+    while place < end and seen < chunk.num_values:
+        header, place = _struct(content, place, DEEPEST)
+        values = [
+            header[field].get(1, 0) for field in (DATA, DICTIONARY, DATA_V2) if isinstance(header.get(field), dict)
+        ]
+        sizes = [header.get(UNCOMPRESSED, 0), header.get(COMPRESSED, 0), *values]
+        if not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise ValueError("A page has a size that is not one.")
+        yield max(sizes[0], sizes[1], 8 * max(values, default=0))
+        seen += sum(values) if header.get(KIND) in DATA_PAGES else 0
+        place += sizes[1]
+
+
+def _struct(content: mmap.mmap, place: int, deepest: int) -> tuple[dict[int, Any], int]:
+    """The fields of a struct by their number, and where it ends."""
+    fields: dict[int, Any] = {}
+    number = 0
+    while True:
+        head, place = _byte(content, place)
+        kind, step = head & 15, head >> 4
+        if kind == STOP:
+            return fields, place
+        if step:
+            number += step
+        else:
+            number, place = _whole(content, place)
+        fields[number], place = _value(content, place, kind, deepest)
+
+
+def _value(content: mmap.mmap, place: int, kind: int, deepest: int) -> tuple[Any, int]:
+    if kind in (TRUE, FALSE):
+        return kind == TRUE, place
+    if kind in (SHORT, INT, LONG):
+        return _whole(content, place)
+    if kind in (BYTE, DOUBLE):
+        return None, place + (1 if kind == BYTE else 8)
+    if kind == BINARY:
+        length, place = _varint(content, place)
+        return None, place + length
+    if kind == STRUCT and deepest:
+        return _struct(content, place, deepest - 1)
+    raise ValueError("A page header has something that does not belong there.")
+
+
+def _whole(content: mmap.mmap, place: int) -> tuple[int, int]:
+    coded, place = _varint(content, place)
+    return coded >> 1 ^ -(coded & 1), place
+
+
+def _varint(content: mmap.mmap, place: int) -> tuple[int, int]:
+    number = 0
+    for shift in range(0, 70, 7):
+        byte, place = _byte(content, place)
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, place
+    raise ValueError("A page header has a number without an end.")
+
+
+def _byte(content: mmap.mmap, place: int) -> tuple[int, int]:
+    if not 0 <= place < len(content):
+        raise ValueError("A page header lies beyond the file.")
+    return content[place], place + 1
+
+
+# Constant columns shrink without a limit, but what is fitted varies: a file that claims more is broken, or made to
+# exhaust the memory. Beside that every file may claim a little.
+GROWTH, ALWAYS = 1000, 2**26
+
+
+def read_parquet(path: Path, task: Task) -> Cells:
+    """Read the columns of the task, whichever order they stand in; a null and what is not a number are empty cells.
+
+    By pyarrow alone: pandas would take a column away as the index where the file's notes say so.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError(
+            f"{path} is a Parquet file, for which pyarrow is needed: install roundelay[parquet], or save it as CSV."
+        ) from None
+    try:
+        file = parquet.ParquetFile(path, page_checksum_verification=True)  # of files that have checksums
+        names, rows = [str(name) for name in file.schema_arrow.names], int(file.metadata.num_rows)
+    except Exception:  # pyarrow has many kinds of them for bytes that are wrong
+        raise ValueError(_broken(path)) from None
+    with file:
+        columns = find_columns(str(path), names, task)
+        for column, sought in zip(columns, wanted(task), strict=True):
+            if not _is_number(pyarrow, file.schema_arrow.field(column).type):
+                raise ValueError(
+                    f'{path} has something else than numbers in the column "{sought}", where numbers belong: convert it.'
+                )
+        sought_names = [names[column] for column in columns]
+        try:
+            claim = max(8 * rows * len(columns), largest_claim(path, file.metadata, sought_names))
+        except Exception:
+            raise ValueError(_broken(path)) from None
+        if not 0 <= claim <= ALWAYS + GROWTH * path.stat().st_size:
+            raise ValueError(
+                f"{path} claims to hold more than a file of its size can well do: write it anew, or save it as CSV."
+            )
+        try:
+            table = file.read(columns=sought_names, use_threads=False)
+            matrix = np.column_stack([_floats(pyarrow, table.column(name)) for name in sought_names])
+        except Exception:
+            raise ValueError(_broken(path)) from None
+    return Cells(matrix, np.arange(1, len(matrix) + 1), "row")
+
+
+def _is_number(pyarrow: Any, kind: Any) -> bool:
+    types = pyarrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    plain = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return any(belongs(kind) for belongs in plain)
+
+
+def _floats(pyarrow: Any, column: Any) -> Vector:
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    # Not "safe": a whole number beyond 2⁵³ is rounded, as it is where it is read from CSV.
+    return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
+
+
+def _broken(path: Path) -> str:
+    return f"{path} can't be read as Parquet, so it is broken or something else: write it anew, or save it as CSV."

@@ -1,0 +1,1 @@
+"""What carries the frames between the sites, and the agent that waits at their ends."""

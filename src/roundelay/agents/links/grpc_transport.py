@@ -1,0 +1,242 @@
+"""Links by gRPC: one bidirectional stream a link, mutual TLS, the neighbour's certificate the only one that is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+# gRPC would report every refused handshake on stderr; the agent says it in its own log. Set before it is imported.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+try:
+    import grpc
+except ImportError:
+    raise ImportError("A ring needs the package grpcio: install it by pip install 'roundelay[ring]'.") from None
+
+from roundelay.agents.agreement.identity import Identity, expiry, server_name
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.links.transport import BackOff, Connected, Deliver
+from roundelay.agents.protocol.wire import HEADER_BYTES
+
+SERVICE, METHOD = "roundelay.Ring", "Link"
+SPARE = 4096  # what gRPC may add to a frame
+
+# What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
+LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+
+
+class ListenError(RuntimeError):
+    """The agent can't listen on its address."""
+
+
+@dataclass(eq=False)
+class _Stream:
+    """A live stream to a neighbour, whichever end dialled."""
+
+    write: Callable[[bytes], Awaitable[Any]]
+    close: Callable[[], Any]
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class GrpcTransport:
+    """The links of one member in one epoch.
+
+    Without an `identity` nothing is encrypted and whoever dials is believed: for experiments only.
+    """
+
+    def __init__(self, plan: RingPlan, me: int, identity: Identity | None, largest: int, listen: str = "") -> None:
+        self._plan, self._me, self._identity = plan, me, identity
+        self._listen = listen or plan.members[me].address
+        self._streams: dict[int, _Stream] = {}
+        self._trouble: dict[int, str] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._server: Any = None
+        limit = HEADER_BYTES + largest + SPARE
+        self._options = [
+            # A frame is refused by its length before it is read: no more memory than the largest that can be right.
+            ("grpc.max_receive_message_length", limit),
+            ("grpc.max_send_message_length", limit),
+            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.max_pings_without_data", 0),
+            ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+            ("grpc.so_reuseport", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.optimization_target", "latency"),
+        ]
+
+    async def start(self, deliver: Deliver, connected: Connected) -> None:
+        """Listen where others dial, and dial where that is this member's part."""
+        self._deliver, self._connected = deliver, connected
+        plan, me = self._plan, self._me
+        dialled = [peer for peer in plan.neighbours[me] if dials(plan, me, peer)]
+        if len(dialled) < len(plan.neighbours[me]):
+            await self._serve()
+        self._tasks = [asyncio.create_task(self._dial(peer)) for peer in dialled]
+
+    async def send(self, peer: int, data: bytes) -> bool:
+        """Send a frame; False where the link is down."""
+        stream = self._streams.get(peer)
+        if stream is None:
+            return False
+        try:
+            async with stream.writing:
+                await stream.write(data)
+        except LINK_ERRORS:
+            return False
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return False  # the stream was given up while this waited
+        return True
+
+    async def stop(self) -> None:
+        """Close everything."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.stop(0.1)
+
+    def drop(self, peer: int) -> None:
+        """Give up a stream on which nothing is heard any more."""
+        stream = self._streams.get(peer)
+        if stream is not None:
+            stream.close()
+
+    def trouble(self, peer: int) -> str:
+        """Why the link to a neighbour is down."""
+        return self._trouble.get(peer, "")
+
+    # ------------------------------------------------------------ the two ends
+
+    async def _serve(self) -> None:
+        server = grpc.aio.server(options=self._options)
+        handler = grpc.stream_stream_rpc_method_handler(self._answer)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+        try:
+            if self._identity is None:
+                port = server.add_insecure_port(self._listen)
+            else:
+                trusted = "".join(self._plan.members[peer].certificate for peer in self._plan.neighbours[self._me])
+                pair = (self._identity.key, self._identity.certificate.encode())
+                credentials = grpc.ssl_server_credentials([pair], trusted.encode(), require_client_auth=True)
+                port = server.add_secure_port(self._listen, credentials)
+        except RuntimeError:
+            port = 0
+        if not port:
+            raise ListenError(
+                f"The address {self._listen} can't be listened on: another program may use it, or it is not this machine's. "
+                "Free it, or name another one by --listen."
+            )
+        await server.start()
+        self._server = server
+
+    async def _answer(self, _requests: Any, context: Any) -> None:
+        peer = self._who(context)
+        if peer is None:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "not a neighbour")
+        else:
+            answering = asyncio.current_task()
+            assert answering is not None
+            await self._converse(peer, context.write, context.read, answering.cancel)
+
+    async def _dial(self, peer: int) -> None:
+        back_off = BackOff()
+        while True:
+            channel = self._channel(peer)
+            try:
+                call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=(("member", str(self._me)),))
+                await call.wait_for_connection()
+                back_off.succeeded()
+                await self._converse(peer, call.write, call.read, call.cancel)
+            except LINK_ERRORS as error:
+                self._trouble[peer] = self._diagnosis(peer, error)
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise  # otherwise the stream was given up, and is opened anew
+            finally:
+                await channel.close()
+            await asyncio.sleep(back_off.next())
+
+    def _channel(self, peer: int) -> Any:
+        member = self._plan.members[peer]
+        if self._identity is None:
+            return grpc.aio.insecure_channel(member.address, options=self._options)
+        credentials = grpc.ssl_channel_credentials(
+            member.certificate.encode(), self._identity.key, self._identity.certificate.encode()
+        )
+        name = ("grpc.ssl_target_name_override", server_name(member.certificate))
+        return grpc.aio.secure_channel(member.address, credentials, options=[*self._options, name])
+
+    async def _converse(
+        self,
+        peer: int,
+        write: Callable[[bytes], Awaitable[Any]],
+        read: Callable[[], Awaitable[Any]],
+        close: Callable[[], Any],
+    ) -> None:
+        """Read from a stream until it ends; a newer stream of the same neighbour takes the place of an older one."""
+        stream, older = _Stream(write, close), self._streams.get(peer)
+        self._streams[peer] = stream
+        self._trouble.pop(peer, None)
+        if older is not None:
+            older.close()
+        try:
+            await self._connected(peer, True)
+            while True:
+                data = await read()
+                if data is grpc.aio.EOF:
+                    return
+                await self._deliver(peer, data)
+        finally:
+            if self._streams.get(peer) is stream:
+                del self._streams[peer]
+                await self._connected(peer, False)
+
+    # ------------------------------------------------------------ who is there
+
+    def _who(self, context: Any) -> int | None:
+        """The neighbour at the other end: by its certificate, which the handshake has checked."""
+        if self._identity is None:
+            claimed = dict(context.invocation_metadata()).get("member", "")
+            peer = int(claimed) if claimed.isdigit() else -1
+            return peer if peer in self._plan.neighbours[self._me] else None
+        shown = context.auth_context().get("x509_pem_cert", [b""])[0].decode()
+        for peer in self._plan.neighbours[self._me]:
+            if self._plan.members[peer].certificate.split() == shown.split():
+                return peer
+        return None
+
+    def _diagnosis(self, peer: int, error: Any) -> str:
+        """Why a neighbour can't be reached, as far as can be known here."""
+        member, now = self._plan.members[peer], datetime.now(UTC)
+        if self._identity is not None:
+            for whose, certificate in (("This site", self._identity.certificate), (member.name, member.certificate)):
+                if expiry(certificate) < now:
+                    return (
+                        f"The certificate of {whose} expired on {expiry(certificate):%Y-%m-%d}: new keys are made there "
+                        "by roundelay ring rekey, and taken into the ring by roundelay ring renew at another site. (Or this "
+                        "machine's clock is wrong.)"
+                    )
+        details = str(getattr(error, "details", lambda: error)())
+        if "CERTIFICATE" in details or "handshake" in details.lower():
+            return f"Whoever answers at {member.address} is not {member.name}, or does not know this site: compare the ring files."
+        return f"{member.name} does not answer at {member.address}: its agent is down, or the way to it is blocked."
+
+
+def dials(plan: RingPlan, me: int, peer: int) -> bool:
+    """Whether this member dials the other: the one that can't be dialled does, otherwise the one with the lower number."""
+    mine, other = plan.members[me].address, plan.members[peer].address
+    return bool(other) and (not mine or me < peer)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task itself is to end. A stream that was given up raises the same error in whoever waits for it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

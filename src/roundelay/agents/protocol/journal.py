@@ -1,0 +1,403 @@
+"""The journal: what an agent has taken and what it has to send, on disk before anybody is told.
+
+SQLite in write-ahead mode with every commit synced. Vectors above a few hundred kilobytes stand in files beside it, two
+in turn, so that the one which the database names is never the one that is being written.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.agents.protocol.baton import Reason
+from roundelay.agents.protocol.member import Held
+from roundelay.agents.protocol.wire import checksum_of as checksum
+
+
+class DamagedError(ValueError):
+    """The journal does not hold what was written to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A list of vectors and a few plain values: all that has to outlive the process."""
+
+    about: bytes
+    vectors: tuple[NDArray[np.float64], ...]
+
+    def pieces(self) -> list[bytes | memoryview]:
+        """The bytes, in pieces, so that long vectors are not copied."""
+        lengths = [len(vector) for vector in self.vectors]
+        head = struct.pack(f"<QQ{len(lengths)}Q", len(self.about), len(lengths), *lengths)
+        vectors = [np.ascontiguousarray(vector, "<f8").data.cast("B") for vector in self.vectors]
+        return [head + self.about, *vectors]
+
+    @staticmethod
+    def read(data: bytes | memoryview) -> Record:
+        """Read what `pieces` made."""
+        try:
+            about, count = struct.unpack_from("<QQ", data)
+            begin = 16 + 8 * count
+            lengths = struct.unpack_from(f"<{count}Q", data, 16) if begin <= len(data) else ()
+            numbers = np.frombuffer(data[begin + about :], "<f8")
+            if len(numbers) != sum(lengths):
+                raise ValueError("lengths")
+            vectors = tuple(np.array(part) for part in np.split(numbers, np.cumsum(lengths)[:-1]))
+            return Record(bytes(data[begin : begin + about]), vectors)
+        except (ValueError, TypeError, IndexError, OverflowError, struct.error) as error:
+            raise DamagedError(f"a record can't be read ({error})") from None
+
+
+# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate
+_ABOUT = struct.Struct("<qqqdqqqq")
+
+
+def record_of(held: Held, me: int) -> Record:
+    """What is held, without the rows that are not this agent's."""
+    about = _ABOUT.pack(
+        held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
+        -1 if held.reason is None else held.reason, held.estimate is not None,
+    )  # fmt: skip
+    estimate = () if held.estimate is None else (held.estimate,)
+    return Record(about, (held.x[me], held.y[me], held.share[me], *estimate, *held.told))
+
+
+def take_up(held: Held, me: int, record: Record) -> None:
+    """Fill in what was held when the record was made."""
+    try:
+        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate = _ABOUT.unpack(record.about)
+    except struct.error as error:
+        raise DamagedError(f"a record can't be read ({error})") from None
+    own, rest = record.vectors[:3], record.vectors[3:]
+    held.x[me], held.y[me], held.share[me] = own
+    held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
+    held.hop, held.ended_by = hop, ended_by
+    held.reason = None if reason < 0 else Reason(reason)
+    held.estimate = rest[0] if has_estimate else None
+    held.told = tuple(rest[1:] if has_estimate else rest)
+
+
+FORMAT = 1
+# Larger records stand in files: a database page takes longer than the disk.
+BESIDE = 200_000
+# The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
+LOG_PAGES = 256
+# Where states are that large, only every sixteenth is written; those between follow from what was received since.
+SETTLE_EVERY = 16
+INBOX_SLOTS = SETTLE_EVERY + 2
+
+_TABLES = """
+create table if not exists about (key text primary key, value text not null) without rowid;
+create table if not exists standing (
+    only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
+    receiver integer not null, sent_k integer not null, outgoing blob, earlier blob, state blob,
+    slot integer not null, checksum integer not null);
+create table if not exists inbox (
+    epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
+    checksum integer not null, primary key (epoch, k)) without rowid;
+create table if not exists visits (
+    epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
+    sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
+    primary key (epoch, k)) without rowid;
+"""
+
+
+class JournalError(RuntimeError):
+    """The journal can't be used; the sentence says why and what to do. Nothing has been acknowledged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where an agent stands: what it took last and what it has to send.
+
+    `k` is the last hand-over that it took in this epoch (−1: none) and `taken` its checksum. `outgoing` is the frame
+    that it sent on, with the counter `sent_k`, to `receiver` (−1 where there is nothing to send), and `earlier` the one a
+    lap before, where that may still be needed. `state` is its own.
+    """
+
+    epoch: int
+    k: int
+    taken: int
+    receiver: int
+    sent_k: int
+    outgoing: bytes
+    earlier: bytes
+    state: Record | None
+
+
+class Visit(NamedTuple):
+    """One hand-over as this agent saw it: what it received, what it sent; the vectors where they are kept."""
+
+    epoch: int
+    k: int
+    sent_k: int
+    phase: int
+    sent_phase: int
+    hop: int
+    sender: int
+    receiver: int
+    taken: int
+    received: bytes | None
+    sent: bytes | None
+
+
+class Journal:
+    """The journal of one agent in one run."""
+
+    def __init__(self, folder: Path, run: str, name: str) -> None:
+        self.folder = folder
+        self._slot = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = sqlite3.connect(
+                folder / "journal.db", isolation_level=None, timeout=0.0, check_same_thread=False
+            )
+        except OSError as error:
+            raise JournalError(f"The folder {folder} can't be used for the journal: {error.strerror}.") from None
+        except sqlite3.Error as error:
+            raise JournalError(f"The folder {folder} can't be used for the journal: {error}.") from None
+        try:
+            with self._refusals():
+                self._set_up(run, name)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _set_up(self, run: str, name: str) -> None:
+        self._database.execute("pragma journal_mode=wal")
+        self._database.execute("pragma synchronous=full")
+        # Held from the first write on: a second agent on the same journal would be a second state of one site.
+        self._database.execute("pragma locking_mode=exclusive")
+        self._database.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
+        self._database.executescript(_TABLES)
+        self._check_about(run, name)
+        self._grow_log()
+        # The file that the database names must not be the next one to be written.
+        self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
+        last = "select slot from inbox order by epoch desc, k desc limit 1"
+        self._inbox_slot = (self._database.execute(last).fetchone() or (0,))[0]
+        self._forget_inbox()
+        self._keeping = False
+
+    def check_data(self, digest: str) -> None:
+        """Refuse to go on with other data than those with which the run began; the first ones are remembered."""
+        with self._refusals():
+            known = self._database.execute("select value from about where key = 'data'").fetchone()
+            if known is None:
+                self._database.execute("insert into about values ('data', ?)", (digest,))
+            elif known[0] != digest:
+                raise JournalError(
+                    "The data are not those with which this site began the run: start the agent with those, or plan a new "
+                    "run, which may start from the model of this one (--warm)."
+                )
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._database.close()
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes on disk."""
+        return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
+
+    # ------------------------------------------------------------ reading
+
+    def standing(self) -> Standing | None:
+        """Where the agent stood; None in a new journal."""
+        with self._refusals():
+            row = self._database.execute(
+                "select epoch, k, taken, receiver, sent_k, outgoing, earlier, state, slot, checksum from standing"
+            ).fetchone()
+            if row is None:
+                return None
+            epoch, k, taken, receiver, sent_k, outgoing, earlier, state, self._slot, checksum = row
+            if self._slot:
+                data = memoryview((self._file("state", self._slot)).read_bytes())
+                length = int.from_bytes(data[:8], "little")
+                outgoing, state = bytes(data[8 : 8 + length]), data[8 + length :]
+            record = Record.read(state)
+            plain, pieces = (epoch, k, taken, receiver, sent_k, self._slot), [outgoing, earlier, *record.pieces()]
+            if _checksum(plain, pieces) != checksum:
+                raise DamagedError("the checksum of the state is wrong")
+            return Standing(epoch, k, taken, receiver, sent_k, outgoing, earlier, record)
+
+    def inbox(self) -> list[tuple[int, bytes]]:
+        """Frames that were acknowledged after the last settled state, in order, each with its sender."""
+        with self._refusals():
+            rows = self._database.execute(
+                "select i.epoch, i.k, i.sender, i.frame, i.slot, i.checksum from inbox i left join standing s "
+                "where s.only is null or (i.epoch, i.k) > (s.epoch, s.k) order by i.epoch, i.k"
+            ).fetchall()
+            frames = []
+            for epoch, k, sender, kept, slot, checksum in rows:
+                frame = self._file("inbox", slot).read_bytes() if slot else kept
+                if _checksum((epoch, k, sender, slot), [frame]) != checksum:
+                    raise DamagedError("the checksum of the inbox is wrong")
+                frames.append((sender, frame))
+            return frames
+
+    def visits(self, epoch: int | None = None, most: int = -1) -> list[Visit]:
+        """What was handed over, in order: in all epochs or in one, the first ones where asked for."""
+        with self._refusals():
+            where = "" if epoch is None else f"where epoch = {int(epoch)}"
+            rows = self._database.execute(
+                f"select * from visits {where} order by epoch, k limit {int(most)}"
+            ).fetchall()
+            return [Visit(*row) for row in rows]
+
+    # ------------------------------------------------------------ writing
+
+    def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
+        """Keep a frame until what came of it is settled, so that it can be acknowledged now."""
+        with self._refusals():
+            self._keeping = True
+            slot, kept = 0, frame
+            if len(frame) > BESIDE:
+                self._inbox_slot = self._inbox_slot % INBOX_SLOTS + 1
+                slot, kept = self._inbox_slot, b""
+                self._write("inbox", slot, [frame])
+            self._database.execute(
+                "insert or replace into inbox values (?, ?, ?, ?, ?, ?)",
+                (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
+            )
+
+    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
+        """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
+        assert standing.state is not None
+        pieces, outgoing = standing.state.pieces(), standing.outgoing
+        slot = 0
+        with self._refusals():
+            if sum(map(len, pieces)) + len(outgoing) > BESIDE:
+                slot = 2 if self._slot == 1 else 1
+            plain = (standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k)
+            checksum = _checksum((*plain, slot), [outgoing, standing.earlier, *pieces])
+            if slot:
+                self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
+                outgoing, pieces = b"", []
+            with self._transaction():
+                self._database.execute(
+                    "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
+                )
+                for visit in visits:
+                    # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
+                    self._database.execute(
+                        "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        visit,
+                    )
+                if self._keeping:
+                    self._forget_inbox()
+            self._slot, self._keeping = slot, False
+
+    # ------------------------------------------------------------ the rest
+
+    def _grow_log(self) -> None:
+        """Let the log have its final length from the start."""
+        with self._transaction():
+            self._database.execute("create table room (space blob)")
+            self._database.execute("insert into room values (zeroblob(?))", (4096 * (LOG_PAGES + 64),))
+            self._database.execute("drop table room")
+        self._database.execute("pragma wal_checkpoint(full)")
+
+    def _check_about(self, run: str, name: str) -> None:
+        known = dict(self._database.execute("select key, value from about").fetchall())
+        wanted = {"format": str(FORMAT), "run": run, "member": name}
+        for key, value in wanted.items():
+            if known and known.get(key) != value:
+                raise JournalError(
+                    f"The journal in {self.folder} is of another {key} ({known.get(key)} instead of {value}): "
+                    "give every run of every member a folder of its own."
+                )
+        if not known:
+            with self._transaction():
+                self._database.executemany("insert into about values (?, ?)", wanted.items())
+
+    def _forget_inbox(self) -> None:
+        """What has been settled need not be kept."""
+        self._database.execute("delete from inbox where (epoch, k) <= (select epoch, k from standing)")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("begin immediate")
+        try:
+            yield
+            self._database.execute("commit")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("rollback")
+            raise
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """What SQLite and the disk say, as sentences."""
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise JournalError(
+                f"A hand-over would have been taken twice ({error}): the agent stops before that."
+            ) from None
+        except (sqlite3.DatabaseError, DamagedError, UnicodeDecodeError, FileNotFoundError) as error:
+            if "full" in str(error) or "disk I/O" in str(error):
+                raise JournalError(_full(self.folder, str(error))) from None
+            if "locked" in str(error):
+                raise JournalError(
+                    f"The journal in {self.folder} is in use: another agent of this site is running. Stop one of them."
+                ) from None
+            raise JournalError(
+                f"The journal in {self.folder} is damaged ({error}). Do not delete it: restore the folder from a copy "
+                "that was made after the agent's last hand-over, or have the operators drop this member and let it join anew."
+            ) from None
+        except OSError as error:
+            raise JournalError(_full(self.folder, error.strerror or str(error))) from None
+
+    def _file(self, what: str, slot: int) -> Path:
+        return self.folder / f"{what}-{slot}.bin"
+
+    def _write(self, what: str, slot: int, pieces: list[bytes | memoryview]) -> None:
+        path = self._file(what, slot)
+        new = not path.exists()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            written = 0
+            for piece in pieces:
+                view = memoryview(piece)
+                while len(view):
+                    count = os.pwrite(descriptor, view, written)
+                    view, written = view[count:], written + count
+            os.ftruncate(descriptor, written)
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+        if new:  # its name must outlive a crash too
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _checksum(plain: tuple[int, ...], pieces: list[bytes | memoryview]) -> int:
+    """A checksum of a row: its whole numbers and its bytes, since SQLite has none for its pages."""
+    try:
+        total = checksum(struct.pack(f"<{len(plain)}q", *plain))
+        for piece in pieces:
+            total = checksum(piece, total)
+        return total
+    except (struct.error, TypeError, ValueError) as error:
+        raise DamagedError(f"a row holds something else ({error})") from None
+
+
+def _full(folder: Path, why: str) -> str:
+    return (
+        f"The journal in {folder} can't be written ({why}), so nothing was acknowledged and nothing is lost: make room, "
+        "then start the agent again."
+    )

@@ -1,0 +1,467 @@
+"""What a member does with the baton: the mathematics of one agent, without a word about links or files."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.data.objectives import Local
+from roundelay.agents.data.statistics import decode_limbs, encode_limbs, hide_carries
+from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
+from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
+from roundelay.algorithms.parts.defences import ContributionNoise
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
+from roundelay.engine.laps import Lap, lap_along, lap_at
+from roundelay.kernels import Integers, Matrix, Part, Vector
+from roundelay.kernels.random import Words
+from roundelay.masks import PairSecrets, my_seal
+from roundelay.networks.walks import tour_part
+from roundelay.problems import OwnProblem
+
+# Of glibc's malloc.h.
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+KEEP = 2**30
+
+
+def keep_freed_memory() -> None:
+    """Let large blocks that are freed be used again.
+
+    Otherwise every vector of a few megabytes is new memory, whose pages the system clears one by one: at a million
+    unknowns that takes longer than the arithmetic. Where there is no glibc nothing is changed.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(ARENA_MAX, 1)  # long work runs in a thread, which must find what the others have freed
+    mallopt(MMAP_THRESHOLD, KEEP)
+    mallopt(TRIM_THRESHOLD, KEEP)
+
+
+def untouched_zeros(rows: int, columns: int) -> Matrix:
+    """Zeros of which only those rows take memory that are ever touched, whatever was freed before."""
+    return np.frombuffer(mmap.mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
+
+
+# Every epoch has hop numbers of its own, so that no draw of noise is ever used twice.
+HOPS_OF_AN_EPOCH = 2**40
+LIMBS = 4
+
+# A token that moved by so much more than ever before in a lap is not one of a method that converges.
+ABSURD = 1e3
+VISITS_BEFORE_JUDGING = 3
+
+# Up to so many unknowns a gradient more at each visit does not matter.
+CHEAP = 1000
+
+# Coordinates at a time: so many stay near the processor.
+BLOCK = 8192
+
+
+class SolverError(RuntimeError):
+    """The site's own function gave something with which the fit can't go on."""
+
+
+# Where to start from, once the sums before the fit are known.
+Warm = Callable[[tuple[Vector, ...]], Vector | None]
+
+
+class Move(NamedTuple):
+    """A baton, and the member that it goes to."""
+
+    receiver: int
+    baton: Baton
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What an agent sees of how far the fit is: ‖x⁺ − z‖, ρ‖s⁺ − s‖, and how far it is from balance with the token."""
+
+    hop: int
+    primal: float
+    dual: float
+    unrest: float
+
+
+@dataclass(eq=False)
+class Held:
+    """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
+
+    `summed` is how many of this epoch's sums it has added to: the mask of each is used once.
+    The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
+    """
+
+    x: Matrix
+    y: Matrix
+    share: Matrix
+    begun: bool = False
+    visits: int = 0
+    summed: int = 0
+    told: tuple[Vector, ...] = ()
+    largest_jump: float = 0.0
+    estimate: Vector | None = None
+    reason: Reason | None = None
+    ended_by: int = -1
+    hop: int = 0
+    residuals: Residuals | None = field(default=None, repr=False)
+
+
+class Functions(NamedTuple):
+    """The kernel functions of this agent as one module, and the numbers of its function and of the method."""
+
+    module: Any
+    problem: Any
+    method: Any
+
+
+def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
+    """How large the batons of a ring are whose sites form sums of so many numbers before the fit."""
+    counts = [1 + count for count in sums]
+    words = (*(LIMBS * count for count in counts), plan.dim)
+    return Layout(plan.agents, plan.vectors * plan.dim, words, (*counts, 0))
+
+
+class Member:
+    """One agent of a ring: what it makes of a baton that it is handed.
+
+    `seed` keys the agent's own draws, `secrets` are what it shares with each other member, `first_hop` is the epoch's. `act` changes what is held
+    in memory; where it raises, that is worth nothing any more, and the agent goes on from its journal.
+    """
+
+    def __init__(
+        self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Warm | None = None
+    ) -> None:
+        self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
+        self.method = plan.method
+        self.first_hop = plan.epoch * HOPS_OF_AN_EPOCH
+        rows = plan.agents + plan.vectors - 1
+        x, y, share = (untouched_zeros(rows, plan.dim) for _ in range(3))
+        self.held = Held(x, y, share)
+        self.wants_to_stop = False
+        self._functions: Functions | None = None
+        self._own: OwnProblem | None = None
+        self._noisy = False
+        self._walk: Part = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
+        self._steps = dict(self._walk.functions)
+
+    # ------------------------------------------------------------ what there is to know
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How large batons are."""
+        return layout_of(self.plan, self.local.sums)
+
+    @property
+    def problem(self) -> OwnProblem:
+        """The site's own function."""
+        if self._own is None:
+            self._own = self.local.problem(self.held.told)
+            if self._own.dim != self.plan.dim:
+                raise SolverError(
+                    f"This site's function has {self._own.dim} unknowns, but the ring's fit has {self.plan.dim}: "
+                    "check the data or the objective against the ring file."
+                )
+        return self._own
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a hop that is made again gives the same bits: all draws are keyed by the hop, so the function decides."""
+        return self.local.repeatable and not self._noisy
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over for this agent."""
+        return self.held.reason is not None
+
+    def place_of(self, hop: int) -> int:
+        """The place of the walk at which a hop is made by this agent."""
+        return (hop - self.first_hop) % len(self.plan.order) if self.plan.on_cycle else self.me
+
+    # ------------------------------------------------------------ the baton
+
+    def first(self) -> Move | None:
+        """How the epoch begins, at the first member of its lap."""
+        return self._tell(0) if self.held.told else self._after_told(-1)
+
+    def act(self, baton: Baton) -> Move | None:
+        """What this agent makes of a baton, and whom it goes to; None where the run is over."""
+        if baton.phase == Phase.ITERATE:
+            return self._iterate(baton)
+        lap = self._lap(baton.phase, baton.origin, baton.hop)
+        returned = baton.step == len(lap.order)
+        if baton.phase == Phase.SUM:
+            return self._summed(baton) if returned else self._pass_on(baton, lap, self._added)
+        if baton.phase == Phase.TELL:
+            return self._after_told(baton.purpose) if returned else self._pass_on(baton, lap, self._heard)
+        if baton.phase == Phase.FROZEN:
+            return self._asked(baton) if returned else self._pass_on(baton, lap, self._confirmed)
+        # The last lap need not return: where it began nobody waits for it, and may have ended.
+        moved = self._pass_on(baton, lap, self._ended)
+        return moved if lap.works[baton.step + 1 :].any() else None
+
+    def check(self, baton: Baton, previous: Vector | None) -> None:
+        """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
+        self._check_place(baton)
+        if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
+            return
+        jump = _distance(baton.numbers, previous)
+        held = self.held
+        if held.visits >= VISITS_BEFORE_JUDGING and jump > ABSURD * held.largest_jump > 0.0:
+            raise BatonError(
+                f"The token has moved by {jump:.2g} since this member sent it on, but never before by more than "
+                f"{held.largest_jump:.2g}."
+            )
+        held.largest_jump = max(held.largest_jump, jump)
+
+    def _check_place(self, baton: Baton) -> None:
+        """A hop or a step of a lap must be this member's and within the ring's agreement, and no hop is made twice."""
+        hop, iterates = baton.hop, baton.phase == Phase.ITERATE
+        own = 0 <= hop - self.first_hop <= self.plan.stopping.hops - iterates
+        if own and iterates:
+            own = self._steps["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
+        elif own:
+            order, works = self._lap(baton.phase, baton.origin, hop)
+            own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
+            own = own and order[baton.step % len(order)] == self.me
+        if not own:
+            raise BatonError(
+                f"The baton says that hop {hop}, at step {baton.step} of its lap, is this member's, which it is not."
+            )
+        adds = baton.phase == Phase.SUM and baton.step < len(order) and works[baton.step]
+        if adds and baton.purpose < self.held.summed:
+            raise BatonError(
+                f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
+            )
+        begun = self.held.visits > 0 and self.held.hop >= self.first_hop
+        if begun and (
+            hop <= self.held.hop if baton.phase in (Phase.ITERATE, Phase.FROZEN) else baton.phase < Phase.ITERATE
+        ):
+            raise BatonError(f"The baton would go back to hop {hop}, but this member has made hop {self.held.hop}.")
+
+    # ------------------------------------------------------------ laps before the first hop
+
+    def _summand(self, purpose: int) -> Words:
+        """What this agent adds to a sum, under its mask."""
+        if purpose < len(self.local.sums):
+            numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose])])
+            words = hide_carries(encode_limbs(numbers), self.plan.agents)
+        else:
+            self._begin()
+            grid, share = grid_of(self.method), self.held.share[self.me]
+            grid.check(share, self.plan.agents, "The largest share of the token")
+            words = grid.encode(share)
+            share[:] = grid.decode(words)  # what is summed is what it has in the token
+        self.held.summed = purpose + 1
+        # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.
+        turn = 0 if purpose == len(self.local.sums) else purpose + 1
+        return words + my_seal(self.secrets, self.me, self.plan.agents, len(words), turn)
+
+    def _sum(self, purpose: int) -> Move:
+        return self._start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
+
+    def _added(self, baton: Baton) -> Baton:
+        return baton._replace(numbers=baton.numbers + self._summand(baton.purpose))
+
+    def _summed(self, baton: Baton) -> Move | None:
+        """The lap of a sum is closed: the masks have cancelled."""
+        if baton.purpose < len(self.local.sums):
+            total = decode_limbs(baton.numbers)
+            if round(total[0]) != self.plan.agents:
+                raise BatonError("A sum under masks did not come out: a member has another ring file or another key.")
+            self.held.told = (*self.held.told[: baton.purpose], total)
+            return self._tell(baton.purpose)
+        mean = grid_of(self.method).decode(baton.numbers) / self.plan.agents
+        return self._iterate(self._token(np.pad(mean, (0, (self.plan.vectors - 1) * self.plan.dim)), self.first_hop))
+
+    def _tell(self, purpose: int) -> Move:
+        return self._start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
+
+    def _heard(self, baton: Baton) -> Baton:
+        self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
+        return baton
+
+    def _after_told(self, purpose: int) -> Move | None:
+        """What follows after sum `purpose` is known to all."""
+        following = purpose + 1
+        if following < len(self.local.sums):
+            return self._tell(following) if following < len(self.held.told) else self._sum(following)
+        if opens_with_a_sum(self.method, self.plan.epoch, self.plan.warm):
+            return self._sum(len(self.local.sums))
+        return self._iterate(self._token(np.zeros(self.plan.vectors * self.plan.dim), self.first_hop))
+
+    def _begin(self) -> None:
+        held, me = self.held, self.me
+        if not held.begun:
+            warm = self.warm(held.told) if self.plan.warm and self.warm is not None else None
+            held.x[me], held.y[me], held.share[me] = begin(
+                self.method, self.problem, me, self.plan.agents, self.seed, self.secrets, warm
+            )
+            held.begun = True
+
+    # ------------------------------------------------------------ the hops
+
+    def _token(self, numbers: Vector, hop: int, content: int = 0) -> Baton:
+        return Baton(Phase.ITERATE, hop, self.me, 0, 0, content, numbers)
+
+    def _iterate(self, baton: Baton) -> Move | None:
+        """Make hop `baton.hop`, and where the walk stays here the next ones too."""
+        while True:
+            moved = self._hop(baton)
+            if moved is None or moved.receiver != self.me or moved.baton.phase != Phase.ITERATE:
+                return moved
+            baton = moved.baton
+
+    def _hop(self, baton: Baton) -> Move | None:
+        walk, hop = self._walk, baton.hop
+        place = self.place_of(hop)
+        content = baton.content
+        if self._steps["works"](walk.numbers, place):
+            baton, content = self.visit(baton)
+        if hop + 1 - self.first_hop >= self.plan.stopping.hops:
+            return self._end(Reason.HOPS, hop + 1, baton.numbers)
+        if self.wants_to_stop:
+            return self._end(Reason.ASKED, hop + 1, baton.numbers)
+        if content == (1 << self.plan.agents) - 1:
+            frozen = self._start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
+            return Move(frozen.receiver, self._confirmed(frozen.baton))
+        return self._onward(baton.numbers, hop + 1, content)
+
+    def _onward(self, numbers: Vector, hop: int, content: int) -> Move:
+        """The token goes to whoever makes the next hop."""
+        walk, place = self._steps, self.place_of(hop - 1)
+        following = walk["advance"](self._walk.numbers, self.seed, hop, place, _NO_VISITS)
+        return Move(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
+
+    def visit(self, baton: Baton) -> tuple[Baton, int]:
+        """The update itself: the very function that the simulator runs."""
+        self._begin()
+        held, me, agents, functions = self.held, self.me, self.plan.agents, self.functions
+        tolerance = self.plan.stopping.tolerance
+        vectors = np.array(baton.numbers).reshape(self.plan.vectors, self.plan.dim)
+        token = vectors[0]
+        if len(vectors) > 1:
+            held.share[agents:] = vectors[1:]
+        primal, dual = functions.module.visit(
+            functions.problem, functions.method, self.seed, me, baton.hop, held.visits, agents,
+            token, held.x, held.y, held.share, True,
+        )  # fmt: skip
+        if len(vectors) > 1:
+            vectors[1:] = held.share[agents:]
+        held.visits += 1
+        held.hop = baton.hop
+        if not (all_finite(vectors.reshape(-1)) and all_finite(held.x[me])):
+            raise SolverError(
+                f"This site's own update at hop {baton.hop} gave a number that is not finite, so nothing was sent on: "
+                "check the data and the objective, then start the agent again."
+            )
+        content = 0
+        unrest = float("nan")
+        if isinstance(self.method, TokenADMM) and tolerance is not None:
+            likely = primal <= tolerance and dual <= tolerance
+            if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
+                unrest = self._unrest(token)
+            if likely and unrest <= tolerance:
+                content = baton.content | 1 << me
+        held.residuals = Residuals(baton.hop, primal, dual, unrest)
+        return baton._replace(numbers=vectors.reshape(-1)), content
+
+    def _unrest(self, token: Vector) -> float:
+        functions = self.functions
+        share = self.held.share[self.me]
+        return float(
+            functions.module.unrest(functions.problem, functions.method, self.me, self.plan.agents, token, share)
+        )
+
+    @property
+    def functions(self) -> Functions:
+        """The kernel functions, put together once the site's own function is known."""
+        if self._functions is None:
+            parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
+            literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
+            handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
+            prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
+            self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
+        return self._functions
+
+    def add_noise(self) -> None:
+        """From now on hide this agent's contributions under noise that decays; the token still ends at the minimiser.
+
+        Any member may do so by itself: what it adds it takes back, whatever the others do.
+        """
+        if self._noisy or not isinstance(self.method, TokenADMM):
+            return
+        self._noisy = True
+        noise = ContributionNoise()
+        # The noise counts from now on, not from the first visit.
+        size = noise.scale * noise.decay**-self.held.visits
+        self.method = replace(self.method, defence=replace(noise, scale=size))
+        self._functions = None
+
+    # ------------------------------------------------------------ the end
+
+    def _confirmed(self, baton: Baton) -> Baton:
+        """Whether this agent is content with the token as it stands frozen."""
+        tolerance = self.plan.stopping.tolerance
+        unrest = self._unrest(np.array(baton.numbers[: self.plan.dim]))
+        sure = tolerance is not None and unrest <= tolerance
+        return baton._replace(content=baton.content | 1 << self.me) if sure else baton
+
+    def _asked(self, baton: Baton) -> Move | None:
+        """Everybody has been asked: it is done, or it goes on."""
+        if baton.content == (1 << self.plan.agents) - 1:
+            return self._end(Reason.CONTENT, baton.hop, baton.numbers)
+        return self._onward(baton.numbers, baton.hop, 0)
+
+    def _end(self, reason: Reason, hop: int, numbers: Vector) -> Move:
+        done = self._start_lap(Phase.DONE, reason, hop, numbers)
+        return Move(done.receiver, self._ended(done.baton))
+
+    def _ended(self, baton: Baton) -> Baton:
+        scale = float(self.method.token_scale(self.plan.agents))
+        self.held.estimate = self.method.regulariser.prox(np.array(baton.numbers[: self.plan.dim]), scale)
+        self.held.reason, self.held.ended_by, self.held.hop = Reason(baton.purpose), baton.origin, baton.hop
+        return baton
+
+    # ------------------------------------------------------------ laps
+
+    def _lap(self, phase: Phase, origin: int, hop: int) -> Lap:
+        """The lap that began at a member when the token was to go on with `hop`.
+
+        On the cycle it goes on from where the token is, since a member may stand in the order more than once and every
+        hand-over has its place there.
+        """
+        order = np.array(self.plan.order)
+        if phase in (Phase.SUM, Phase.TELL):
+            return lap_at(order, 0)
+        return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
+
+    def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> Move:
+        lap = self._lap(phase, self.me, hop)
+        return Move(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
+
+    def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> Move:
+        """Do one's part where the lap meets this member first, and hand on."""
+        after = work(baton) if lap.works[baton.step] else baton
+        return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))
+
+
+def _distance(one: Vector, other: Vector) -> float:
+    """The distance between two points, however many coordinates they have, without a vector of differences."""
+    square = 0.0
+    for first in range(0, len(one), BLOCK):
+        apart = one[first : first + BLOCK] - other[first : first + BLOCK]
+        square += float(np.dot(apart, apart))
+    return math.sqrt(square)
+
+
+_NO_VISITS: Integers = np.zeros(0, np.int64)

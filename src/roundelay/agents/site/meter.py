@@ -1,0 +1,161 @@
+"""The privacy meter: what the two neighbours together could infer of this site, by its own measurement."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.protocol.baton import Baton, Phase
+from roundelay.agents.protocol.beginning import grid_of
+from roundelay.agents.protocol.journal import Visit
+from roundelay.agents.protocol.member import Member
+from roundelay.agents.site.status import Leak, PrivacyStatus
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.kernels import Matrix, Vector
+from roundelay.privacy import Public
+from roundelay.privacy.attacks import (
+    Recovered,
+    forward_filter,
+    parametric_first_order,
+    parametric_primal,
+    parametric_step_size,
+)
+from roundelay.problems import LeastSquares, OwnProblem
+from roundelay.transcripts import Visits
+
+ATTACKS = (
+    ("forward filter", forward_filter),
+    ("parametric, step size", parametric_step_size),
+    ("parametric, primal", parametric_primal),
+    ("parametric, first order", parametric_first_order),
+)
+TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
+# With more unknowns a meter beside the fit would take longer than the fit.
+MOST_UNKNOWNS = 60
+
+
+def most_visits(dim: int) -> int:
+    """So many visits are looked at: several times what the equations need; more tell no more and take longer."""
+    return 4 * (dim + 5)
+
+
+def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
+    """The visits of this epoch as the neighbours saw them: the token that they handed over, and what they got back."""
+    hops: list[int] = []
+    received: list[Vector] = []
+    sent: list[Vector] = []
+    for row in rows:
+        if (
+            row.epoch != plan.epoch
+            or row.sent is None
+            or row.sent_phase not in TOKENS
+            or (hops and row.hop == hops[-1])
+        ):
+            continue  # a lap besides the hops, or the token was only passed on
+        if row.phase in (Phase.FROZEN, Phase.DONE):
+            continue  # nothing was done but to pass it on
+        hops.append(row.hop)
+        received.append(_received(row, plan))
+        sent.append(np.frombuffer(row.sent))
+        if len(hops) == most_visits(plan.dim):
+            break
+    shape = (len(hops), plan.dim)
+    return Visits(
+        me, np.array(hops, np.int64), np.array(received).reshape(shape), np.array(sent).reshape(shape),
+        np.ones(len(hops), np.int64), complete=plan.epoch == 0,
+    )  # fmt: skip
+
+
+def _received(row: Visit, plan: RingPlan) -> Vector:
+    """The token before the visit; the first agent makes it from the sum, or starts it at 0."""
+    if row.phase == Phase.ITERATE:
+        return np.frombuffer(row.received or b"")
+    if row.phase == Phase.SUM and row.received is not None:
+        return grid_of(plan.method).decode(np.frombuffer(row.received, np.uint64)) / plan.agents
+    return np.zeros(plan.dim)
+
+
+def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
+    """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
+
+    `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
+    """
+    plan = member.plan
+    why = _cannot(plan)
+    if why:
+        return PrivacyStatus(0, (), why)
+    visits = visits_of(rows, plan, member.me)
+    if len(visits) < 3:
+        return PrivacyStatus(len(visits), (), "There have been too few visits to tell.")
+    public = Public(plan.algorithm, plan.agents, plan.dim)
+    truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < most_visits(plan.dim) else None)
+    leaks: list[Leak] = []
+    for name, attack in ATTACKS:
+        try:
+            found = attack(visits, public)
+        except (ValueError, np.linalg.LinAlgError):
+            continue  # not made for this method, or for so few visits
+        leaks += _against_truth(name, found, member.problem, truth)
+    best = _best(leaks)
+    return PrivacyStatus(len(visits), best, _sentence(best))
+
+
+def _own_y(member: Member, visits: Visits) -> Vector:
+    """What this agent's y was after these visits: the update itself, made again from its own start."""
+    again = Member(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
+    again.held.told = member.held.told
+    for hop, received in zip(visits.hop.tolist(), visits.received, strict=True):
+        again.visit(Baton(Phase.ITERATE, hop, 0, 0, 0, 0, received))
+    return again.held.y[member.me]
+
+
+def worst_error(status: PrivacyStatus) -> float:
+    """The smallest relative error of any quantity: 0 where something is known exactly."""
+    return min((leak.error for leak in status.leaks), default=float("inf"))
+
+
+def _cannot(plan: RingPlan) -> str:
+    if not isinstance(plan.method, TokenADMM) or not plan.on_cycle:
+        return "The meter knows no attack on this method."
+    if plan.dim > MOST_UNKNOWNS:
+        return (
+            f"The meter is for up to {MOST_UNKNOWNS} unknowns; this fit has {plan.dim}. Use roundelay audit afterwards."
+        )
+    return ""
+
+
+def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector | None) -> list[Leak]:
+    """Relative errors; a guess of 0, which needs no message, has the error 1."""
+    quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
+    if y is not None:
+        quantities.append(("the gradient of this site's function (y)", found.y[-1], y))
+    if isinstance(problem, LeastSquares):
+        origin = np.zeros(problem.dim)
+        quantities += [
+            ("the curvature of this site's data (H)", found.H, problem.hessian(0)),
+            ("the slope of this site's data (g)", found.g, problem.gradient(0, origin)),
+        ]
+    return [
+        Leak(what, float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth)), 1.0, name)
+        for what, estimate, truth in quantities
+        if estimate is not None and np.isfinite(estimate).all() and np.linalg.norm(truth) > 0.0
+    ]
+
+
+def _best(leaks: list[Leak]) -> tuple[Leak, ...]:
+    best: dict[str, Leak] = {}
+    for leak in leaks:
+        if leak.quantity not in best or leak.error < best[leak.quantity].error:
+            best[leak.quantity] = leak
+    return tuple(best.values())
+
+
+def _sentence(leaks: tuple[Leak, ...]) -> str:
+    if not leaks:
+        return "None of the meter's attacks applies to this method."
+    least = min(leaks, key=lambda leak: leak.error)
+    if least.error < 0.01:
+        return f"Your two neighbours together can know {least.quantity} to {least.error:.1g} of its size."
+    if least.error < 0.5:
+        return f"Your two neighbours together can know {least.quantity} roughly, to {least.error:.0%} of its size."
+    return "What your two neighbours can infer of your data is no better than a guess."

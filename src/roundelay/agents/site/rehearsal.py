@@ -1,0 +1,183 @@
+"""A whole ring on one machine, for trying out: real processes, real keys, every site in a folder of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roundelay.agents.agreement.disk import PUBLIC, write_whole
+from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
+from roundelay.agents.agreement.invitations import column_of, read_invitation, write_invitation
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.agreement.planning import plan_ring
+from roundelay.agents.agreement.ringfile import write_ring
+from roundelay.agents.data.models import StoredModel, load_model
+from roundelay.kernels import Integers
+
+# All sites share this machine: each computes with one thread.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """A site of the rehearsal: its folder, its data and its process."""
+
+    name: str
+    folder: Path
+    data: Path
+    rows: int
+
+    @property
+    def model(self) -> Path:
+        """Where its agent writes the model."""
+        return self.folder / "model.json"
+
+
+@dataclass(eq=False)
+class Rehearsal:
+    """The sites, and those of their agents that run."""
+
+    ring: Path
+    plan: RingPlan
+    seats: tuple[Seat, ...]
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, seat: Seat, *options: str) -> None:
+        """Start a site's agent, just as its operator would."""
+        command = [
+            sys.executable, "-m", "roundelay.cli", "agent", "--ring", str(self.ring), "--folder", str(seat.folder),
+            "--data", str(seat.data), "--out", str(seat.model), *options,
+        ]  # fmt: skip
+        with (seat.folder / "output.txt").open("ab") as output:
+            self.processes[seat.name] = subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=os.environ | ONE_THREAD,
+            )
+
+    def kill(self, seat: Seat) -> None:
+        """Kill a site's agent as a power cut would."""
+        process = self.processes.pop(seat.name)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        """End whatever still runs; each can go on from where it was."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGTERM)
+        for process in self.processes.values():
+            try:
+                process.wait(10.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+
+    def page_of(self, seat: Seat) -> str:
+        """The address of a site's page; empty where it is not up."""
+        path = seat.folder / "runs" / self.plan.run / "page"
+        try:
+            return path.read_text()
+        except OSError:
+            return ""
+
+    def status_of(self, seat: Seat) -> dict[str, Any]:
+        """What a site's page says; empty where it is not up."""
+        address = self.page_of(seat)
+        if not address:
+            return {}
+        try:
+            with urllib.request.urlopen(address.replace("/?token=", "/status.json?token="), timeout=2.0) as answer:
+                return dict(json.load(answer))
+        except (OSError, ValueError, urllib.error.URLError):
+            return {}
+
+    def failed(self) -> str:
+        """What the first agent said that ended without a model; empty where none did."""
+        for seat in self.seats:
+            process = self.processes.get(seat.name)
+            if process is not None and process.poll() not in (None, 0):
+                said = (seat.folder / "output.txt").read_text(errors="replace").strip().splitlines()
+                return f"{seat.name} stopped: {said[-1] if said else f'exit code {process.returncode}'}"
+        return ""
+
+    def done(self) -> bool:
+        """Whether every site has its model."""
+        return all(seat.model.exists() for seat in self.seats)
+
+    def models(self) -> list[StoredModel]:
+        """What every site has fitted."""
+        return [load_model(seat.model) for seat in self.seats]
+
+
+def uneven_parts(rows: int, parts: int, seed: int) -> list[Integers]:
+    """The rows in random order, split in proportion to 1, 2, 3, …"""
+    if rows < parts:
+        raise ValueError(f"There are {rows} rows for {parts} sites: use fewer sites, or more data.")
+    ends = np.cumsum(np.arange(1, parts + 1)) * rows // (parts * (parts + 1) // 2)
+    order = np.random.default_rng(seed).permutation(rows)
+    pieces = np.split(order, np.maximum(ends[:-1], np.arange(1, parts)))
+    return [np.sort(piece) for piece in pieces]
+
+
+def prepare(
+    folder: Path,
+    names: Sequence[str],
+    header: Sequence[str],
+    parts: Sequence[Sequence[Sequence[str]]],
+    target: str,
+    kind: Any,
+    algorithm: Any,
+    stopping: Stopping,
+    ridge: float = 0.0,
+) -> Rehearsal:
+    """Write every site's rows, make its keys, exchange the invitations, plan the ring, and accept it everywhere."""
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = tuple(column_of(cell) for cell in header)
+    invitations, seats = [], []
+    for name, rows, port in zip(names, parts, _free_ports(len(names)), strict=True):
+        home = folder / name
+        save_identity(home, make_identity(name))
+        with (home / "rows.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([header, *rows])
+        text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)
+        invitations.append(read_invitation(text, f"the invitation of {name}"))
+        seats.append(Seat(name, home, home / "rows.csv", len(rows)))
+    explained = next((column for column in columns if column.name == target), None)
+    if explained is None:
+        raise ValueError(f"There is no column {target!r} in the data: the columns are {', '.join(header)}.")
+    task = Task(kind, tuple(column for column in columns if column != explained), explained, ridge=ridge)
+    plan = plan_ring(invitations, None, algorithm, task, stopping)
+    text = write_ring(plan, load_identity(seats[0].folder))
+    write_whole(folder / "ring.toml", text, PUBLIC)
+    for seat in seats:
+        accept(seat.folder, text)
+    return Rehearsal(folder / "ring.toml", plan, tuple(seats))
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

@@ -1,0 +1,329 @@
+"""A site takes part in a run: one epoch after another, until the fit is done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets as system_secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
+from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
+from roundelay.agents.agreement.identity import load_identity
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.agents.data.fitting import (
+    Model,
+    ModelNotes,
+    OwnRows,
+    Residuals,
+    model_of,
+    read_model,
+    write_model,
+)
+from roundelay.agents.data.models import read_vector, write_vector
+from roundelay.agents.data.objectives import Local
+from roundelay.agents.links.agent import Agent, Log, log_nothing
+from roundelay.agents.links.grpc_transport import GrpcTransport
+from roundelay.agents.protocol.baton import Reason
+from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.member import Member, keep_freed_memory
+from roundelay.agents.protocol.station import Reached, Station, nothing_happens
+from roundelay.agents.site.status import Leak, PrivacyStatus, Watch
+from roundelay.kernels import Vector
+from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
+
+# Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
+LOOK_EVERY = 0.25
+# With more unknowns than this, those of an objective of the site's own stand in a file beside the model.
+MOST_COEFFICIENTS = 10_000
+# The privacy meter first looks after so many visits, and rests this many times as long as it took.
+FIRST_MEASURE, METER_SHARE = 10, 20.0
+PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
+
+PrivacyAction = Literal["tell", "stop", "noise"]
+
+
+class PrivacyLimitError(RuntimeError):
+    """The neighbours could know more of this site than its operator allows."""
+
+
+@dataclass(frozen=True)
+class PrivacyLimit:
+    """What to do where something of this site is known better than to `error` of its size."""
+
+    error: float = 0.0
+    action: PrivacyAction = "tell"
+
+
+@dataclass(frozen=True, eq=False)
+class SiteOptions:
+    """What an operator chooses for his own agent.
+
+    `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    both are for experiments only.
+    """
+
+    model: Path | None = None
+    warm: Path | None = None
+    listen: str = ""
+    seed: int | None = None
+    encrypted: bool = True
+    privacy: PrivacyLimit = PrivacyLimit()
+    meter: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """How a run ended for a site: the model, and why the ring stopped, in words."""
+
+    model: Model
+    notes: ModelNotes
+    estimate: Vector
+
+
+@dataclass(eq=False)
+class Site:
+    """A site's part in a run, from its folder, its own function, and the ring files that were accepted there."""
+
+    folder: Path
+    run_id: str
+    local: Local
+    options: SiteOptions = SiteOptions()
+    log: Log = log_nothing
+    reached: Reached = nothing_happens
+    watch: Watch | None = None
+    on_epoch: Callable[[Watch], None] = field(default=lambda watch: None)
+
+    def __post_init__(self) -> None:
+        self.name = load_identity(self.folder).name
+        self.home = self.folder / "runs" / self.run_id
+        self._seen = 0
+
+    async def run(self) -> Ending:
+        """Take part until the ring is done."""
+        while True:
+            signed = self._newest()
+            journal = Journal(self.home, self.run_id, self.name)
+            try:
+                if self.local.digest:
+                    journal.check_data(self.local.digest)
+                self._end_earlier_epoch(signed, journal)
+                member = await self._epoch(signed, journal)
+                if member is not None:
+                    return self._end(signed, member)
+            finally:
+                journal.close()
+
+    # ------------------------------------------------------------ one epoch
+
+    def _end_earlier_epoch(self, signed: SignedPlan, journal: Journal) -> None:
+        """Where the agent died in an epoch before: do first what it had acknowledged there."""
+        standing = journal.standing()
+        if standing is not None and standing.epoch < signed.plan.epoch and journal.inbox():
+            for earlier in accepted_plans(self.folder, self.run_id):
+                if earlier.plan.epoch == standing.epoch:
+                    Station(self._member(earlier.plan), journal).catch_up()
+
+    def _member(self, plan: RingPlan) -> Member:
+        me = plan.number_of(self.name)
+        return Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
+
+    async def _epoch(self, signed: SignedPlan, journal: Journal) -> Member | None:
+        """The member as the run ended for it in this epoch; None where there is a newer one."""
+        plan = signed.plan
+        member = self._member(plan)
+        me, station = member.me, Station(member, journal, self.reached)
+        if station.heavy:
+            keep_freed_memory()
+        identity = identity_for(self.folder, plan) if self.options.encrypted else None
+        transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
+        agent = Agent(station, transport, self.log)
+        self.watch = watch = Watch(agent)
+        agent.on_visit = watch.visited
+        self.on_epoch(watch)
+        self.log("epoch", epoch=plan.epoch, members=plan.agents)
+        looking = asyncio.create_task(self._look(agent, signed))
+        running = asyncio.create_task(agent.run())
+        try:
+            done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            # Also where the epoch is left: what is begun is worked on to its end before anything is written.
+            await running
+            if member.finished:
+                watch.outcome = self.words(plan, member)
+                lingering = asyncio.create_task(agent.linger())
+                if self.options.meter:
+                    await self._measure(agent)
+                await lingering
+            station.close()  # not after a failure, when what is in memory is worth nothing
+            return member if member.finished else None
+        finally:
+            for task in (looking, running):
+                task.cancel()
+            await asyncio.gather(looking, running, return_exceptions=True)
+            await transport.stop()
+
+    async def _look(self, agent: Agent, signed: SignedPlan) -> None:
+        """Look for what the operator has decided, and keep the privacy meter going."""
+        due, rest = FIRST_MEASURE, 0.0
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if (self.home / PAUSED).exists() != agent.paused:
+                agent.resume() if agent.paused else agent.pause()
+            if self._changed_folder() and self._newest().plan.epoch > signed.plan.epoch:
+                agent.leave_epoch()
+                return
+            if not agent.counts.taken:
+                continue  # the first baton may be one that was sent on before the agent died: the same is made of it
+            if (self.home / STOPPING).exists():
+                agent.station.member.wants_to_stop = True
+            visits = agent.station.member.held.visits
+            if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
+                began = time.monotonic()
+                await self._measure(agent)
+                due, rest = 2 * visits, began + (1.0 + METER_SHARE) * (time.monotonic() - began)
+
+    async def _measure(self, agent: Agent) -> None:
+        """Measure what the neighbours could know, and do what the operator wants done about it."""
+        from roundelay.agents.site.meter import (  # late: the attacks' solvers take a while
+            measure,
+            most_visits,
+            worst_error,
+        )
+
+        assert self.watch is not None
+        member, limit = agent.station.member, self.options.privacy
+        most = most_visits(agent.plan.dim)
+        if self.watch.privacy is not None and self.watch.privacy.visits >= most:
+            return  # it has seen all that it looks at
+        rows = agent.station.journal.visits(agent.plan.epoch, most + 20)
+        own_y = member.held.y[member.me].copy()
+        privacy = await asyncio.to_thread(measure, member, rows, own_y)
+        self.watch.privacy = privacy
+        write_whole(self.home / PRIVACY, json.dumps(asdict(privacy), allow_nan=False).encode())
+        if limit.action != "tell" and worst_error(privacy) < limit.error:
+            if limit.action == "noise":
+                member.add_noise()
+                self.log("noise added", visits=privacy.visits)
+                return
+            raise PrivacyLimitError(
+                f"{privacy.sentence} That is more than the limit of {limit.error:g} allows, so the agent stops here; "
+                "its state is kept. Agree with the other sites on more noise, or raise the limit."
+            )
+
+    # ------------------------------------------------------------ secrets
+
+    def _seed(self) -> int:
+        """What keys this agent's own draws: from the operating system, once for a run, and kept to itself."""
+        if self.options.seed is not None:
+            return self.options.seed
+        path = self.home / "seed"
+        if not path.exists():
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_new(path, system_secrets.token_bytes(8))
+            sync_folder(self.home)
+        return int.from_bytes(path.read_bytes(), "little")
+
+    def _secrets(self, plan: RingPlan, me: int) -> PairSecrets:
+        if self.options.seed is not None:
+            return SeededPairs(self.options.seed)
+        keys = tuple(member.mask_key for member in plan.members)
+        own = identity_for(self.folder, plan).mask_key
+        return AgreedPairs(me, own, keys, plan.run, plan.epoch)
+
+    def _warm(self, told: tuple[Vector, ...]) -> Vector | None:
+        """Where to start from: the model of an earlier run, in the units of this one."""
+        if self.options.warm is None:
+            return None
+        task, standard = self._newest().plan.task, None
+        if isinstance(self.local, OwnRows):
+            standard = self.local.standard(told)
+        beside = self.options.warm.with_suffix(".npy")
+        if task.kind == "custom" and task.dim > MOST_COEFFICIENTS and beside.exists():
+            return read_vector(beside, task.dim)
+        return read_model(self.options.warm, task, standard)
+
+    # ------------------------------------------------------------ the end
+
+    def _changed_folder(self) -> bool:
+        """Whether a ring file may have been accepted since the last look."""
+        seen, self._seen = self._seen, (self.folder / ACCEPTED).stat().st_mtime_ns
+        return seen != self._seen
+
+    def _newest(self) -> SignedPlan:
+        plans = accepted_plans(self.folder, self.run_id)
+        if not plans:
+            raise ValueError(
+                f"No ring file of the run {self.run_id} is accepted in {self.folder}: look at it, then accept it by "
+                "roundelay ring accept."
+            )
+        return plans[-1]
+
+    def _end(self, signed: SignedPlan, member: Member) -> Ending:
+        plan, me, held = signed.plan, member.me, member.held
+        assert held.estimate is not None
+        standard = self.local.standard(held.told) if isinstance(self.local, OwnRows) else None
+        large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
+        model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
+        disagreement = float(np.linalg.norm(held.x[me] - held.estimate))
+        notes = ModelNotes(
+            run=plan.run,
+            epoch=plan.epoch,
+            hops=held.hop - member.first_hop,
+            members=tuple(one.name for one in plan.members),
+            reason=self.words(plan, member),
+            residuals=Residuals(_proven(plan, held.reason), disagreement),
+            standard=standard,
+            ring_digest=signed.digest,
+        )
+        if self.options.model is not None:
+            if large:
+                write_vector(self.options.model.with_suffix(".npy"), held.estimate)
+            write_model(self.options.model, model, notes)
+        return Ending(model, notes, held.estimate)
+
+    def words(self, plan: RingPlan, member: Member) -> str:
+        """Why the ring stopped."""
+        held = member.held
+        hops = held.hop - member.first_hop
+        if held.reason == Reason.CONTENT:
+            return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
+        if held.reason == Reason.HOPS:
+            return f"The {hops:,} hops that the ring file allows were made."
+        return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
+
+
+def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
+    """What a site's privacy meter showed last; None where it has not measured yet."""
+    path = folder / "runs" / run_id / PRIVACY
+    if not path.exists():
+        return None
+    content = json.loads(path.read_text())
+    return PrivacyStatus(content["visits"], tuple(Leak(**leak) for leak in content["leaks"]), content["sentence"])
+
+
+def _proven(plan: RingPlan, reason: Reason | None) -> float:
+    """What the mean gradient is at most: where all were content, that is proven by their own residuals."""
+    tolerance = plan.stopping.tolerance
+    return tolerance if reason == Reason.CONTENT and tolerance is not None else float("nan")
+
+
+def ask(folder: Path, run_id: str, what: str, wanted: bool = True) -> None:
+    """Leave a wish where the agent looks: to pause, to go on, to stop the ring."""
+    home = folder / "runs" / run_id
+    if not home.is_dir():
+        raise ValueError(f"No agent of the run {run_id} has run in {folder}: check the folder and the ring file.")
+    path = home / what
+    if wanted:
+        path.touch(mode=0o600)
+    elif path.exists():
+        os.unlink(path)

@@ -1,0 +1,217 @@
+"""The log of an agent: one line of JSON an event, with nothing in it that the site keeps to itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from roundelay.agents.links.agent import Agent
+from roundelay.agents.protocol.member import Residuals
+
+Doing = Literal["waiting", "working", "paused", "finished"]
+
+# Where there are more residuals than this, every other one is forgotten.
+ROWS = 400
+
+
+@dataclass(frozen=True)
+class MemberStatus:
+    """A member of the ring: whether it is this one, and for a neighbour whether the link to it is up."""
+
+    name: str
+    me: bool
+    neighbour: bool
+    up: bool
+
+
+@dataclass(frozen=True)
+class LinkStatus:
+    """The link to a neighbour."""
+
+    name: str
+    up: bool
+    milliseconds: float
+    broken: int
+    epoch: int
+    trouble: str
+
+
+@dataclass(frozen=True)
+class JournalStatus:
+    """The last hand-over that was taken, the one that was sent on, and what it cost to keep them safe."""
+
+    taken: int
+    sent: int
+    acknowledged: bool
+    duplicates: int
+    resent: int
+    damaged: int
+    refused: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How well a neighbour could know something of this site: its error, and that of a guess without any message."""
+
+    quantity: str
+    error: float
+    guess: float
+    attack: str
+
+
+@dataclass(frozen=True)
+class PrivacyStatus:
+    """The privacy meter: what the two neighbours together could infer from what they saw so far."""
+
+    visits: int
+    leaks: tuple[Leak, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated."""
+
+    site: str
+    run: str
+    epoch: int
+    algorithm: str
+    doing: Doing
+    members: tuple[MemberStatus, ...]
+    order: tuple[int, ...]
+    token_here: bool
+    token_place: int
+    hop: int
+    visits: int
+    lap_seconds: float
+    tolerance: float | None
+    residuals: tuple[Residuals, ...]
+    links: tuple[LinkStatus, ...]
+    journal: JournalStatus
+    privacy: PrivacyStatus | None
+    outcome: str
+    first_hop: int = 0
+    on_cycle: bool = True
+
+
+@dataclass(eq=False)
+class Watch:
+    """Follows one agent: keeps the residuals of its visits, and how long a lap takes."""
+
+    agent: Agent
+    privacy: PrivacyStatus | None = None
+    residuals: list[Residuals] = field(default_factory=list)
+    outcome: str = ""
+    _every: int = 1
+    _seen: int = 0
+    _last: float = 0.0
+    _lap: float = 0.0
+
+    def visited(self) -> None:
+        """The agent has worked on a baton."""
+        now, held = time.monotonic(), self.agent.station.member.held
+        if self._last:
+            self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
+        self._last = now
+        if held.residuals is not None:
+            self._seen += 1
+            if self._seen % self._every == 0:
+                self.residuals.append(held.residuals)
+            if len(self.residuals) > ROWS:
+                self.residuals, self._every = self.residuals[::2], 2 * self._every
+
+    def status(self) -> Status:
+        """How things stand now."""
+        agent, plan, held = self.agent, self.agent.plan, self.agent.station.member.held
+        standing = agent.station.standing
+        here = agent.holds_token
+        return Status(
+            site=plan.members[agent.me].name,
+            run=plan.run,
+            epoch=plan.epoch,
+            algorithm=str(getattr(plan.algorithm, "name", plan.algorithm)),
+            doing=self._doing(),
+            members=tuple(self._member(number) for number in range(plan.agents)),
+            order=plan.order,
+            token_here=here,
+            token_place=self._place(here),
+            hop=held.hop,
+            visits=held.visits,
+            lap_seconds=self._lap,
+            tolerance=plan.stopping.tolerance,
+            residuals=tuple(self.residuals),
+            links=tuple(self._link(peer) for peer in sorted(agent.links)),
+            journal=JournalStatus(
+                standing.k,
+                standing.sent_k,
+                agent.station.acknowledged,
+                agent.counts.duplicates,
+                agent.counts.resent,
+                agent.counts.damaged,
+                agent.counts.refused,
+                agent.station.journal.size,
+            ),
+            privacy=self.privacy,
+            outcome=self.outcome,
+            first_hop=agent.station.member.first_hop,
+            on_cycle=plan.on_cycle,
+        )
+
+    def _doing(self) -> Doing:
+        if self.agent.station.member.finished:
+            return "finished"
+        if self.agent.paused:
+            return "paused"
+        return "working" if self.agent.working else "waiting"
+
+    def _place(self, here: bool) -> int:
+        """Where the token is in the lap: known where it is here, otherwise by how long a lap usually takes."""
+        order, me = self.agent.plan.order, self.agent.me
+        own = order.index(me)
+        if here or not self._lap:
+            return own
+        part = min((time.monotonic() - self._last) / self._lap, 0.999)
+        return (own + max(int(part * len(order)), 1)) % len(order)
+
+    def _member(self, number: int) -> MemberStatus:
+        link = self.agent.links.get(number)
+        name = self.agent.plan.members[number].name
+        return MemberStatus(name, number == self.agent.me, link is not None, link is not None and link.up)
+
+    def _link(self, peer: int) -> LinkStatus:
+        health = self.agent.links[peer]
+        trouble = health.refused or ("" if health.up else self.agent.transport.trouble(peer))
+        return LinkStatus(
+            self.agent.plan.members[peer].name,
+            health.up,
+            1e3 * health.patience.usual,
+            health.broken,
+            health.epoch,
+            trouble,
+        )
+
+
+class JsonLog:
+    """Events by name, with who and which hand-over; only whole numbers and words, never a coordinate or a residual."""
+
+    def __init__(self, path: Path, site: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._site = site
+
+    def __call__(self, event: str, **about: str | int) -> None:
+        """Write a line."""
+        for name, value in about.items():
+            if not isinstance(value, (str, int)):
+                raise TypeError(f"The log of {event!r} would hold {name}, which is neither a whole number nor words.")
+        line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "site": self._site, "event": event}
+        self._file.write(json.dumps(line | about, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

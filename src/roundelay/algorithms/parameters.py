@@ -1,0 +1,46 @@
+"""Step sizes that fit the problem, where the user does not choose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from roundelay.kernels.checks import finite_number
+from roundelay.problems import Problem
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """One parameter: a positive number, or a share between 0 and 1 that is tuned in its distance from 1.
+
+    `start` is where a search begins, where the algorithm's own value is not the place to begin.
+    """
+
+    name: str
+    kind: Literal["positive", "below one", "share"] = "positive"
+    start: float | None = None
+
+
+def check_step(name: str, value: float | None) -> None:
+    """A step size is positive; None leaves it to the problem."""
+    if value is not None:
+        finite_number(name, value, above=0.0)
+
+
+def with_step(algorithm: Any, name: str, factor: float, problem: Problem) -> Any:
+    """The algorithm with its step size set to factor/L, where it was left open."""
+    if getattr(algorithm, name) is not None:
+        return algorithm
+    if not (math.isfinite(problem.L) and problem.L > 0.0):
+        raise ValueError(
+            f"{algorithm.name} takes its step size from L, which this problem does not know: "
+            f"give {name} to {type(algorithm).__name__}, or L to the problem."
+        )
+    return replace(algorithm, **{name: factor / problem.L})
+
+
+def known_step(algorithm: Any, name: str) -> float:
+    """The step size, which must have been set by now."""
+    value = getattr(algorithm, name)
+    return math.nan if value is None else float(value)

@@ -1,0 +1,1 @@
+"""The choices that make a method of the update."""

@@ -1,0 +1,154 @@
+"""Starts that hide each agent's gradient: under masks that cancel in the sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from roundelay.kernels import START, Matrix, Vector
+from roundelay.kernels.checks import finite_number
+from roundelay.kernels.random import Words, uniforms_of_agents
+from roundelay.masks import FixedPoint, SeededPairs, seals, zero_sum_masks
+from roundelay.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class SealedSum:
+    """What each agent adds in a lap before the first hop: words modulo 2⁶⁴ under its mask, `bits` bits after the point."""
+
+    contributions: Words
+    bits: int
+
+
+class Beginning(NamedTuple):
+    """x_i⁰ and y_i⁰ of all agents.
+
+    `share` holds c_i⁰ where it is not just x_i⁰ − y_i⁰/ρ, `token` the token's start where that is not 0, and `sealed`
+    the sum from which it came.
+    """
+
+    x: Matrix
+    y: Matrix
+    share: Matrix | None = None
+    token: Vector | None = None
+    sealed: SealedSum | None = None
+
+
+class Start(Protocol):
+    """A rule for x_i⁰ and y_i⁰, and where it is not 0 for the token.
+
+    One that works with a single token only has `one_token = True`.
+    """
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop. An agent's may depend on its own function, not on those of others."""
+
+
+@dataclass(frozen=True)
+class ZeroStart:
+    """x_i = y_i = 0."""
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop."""
+        shape = (problem.agents, problem.dim)
+        return Beginning(np.zeros(shape), np.zeros(shape))
+
+
+@dataclass(frozen=True)
+class UniformStart:
+    """x_i = υ_i with entries from U(low, high), and y_i = ρυ_i, so that every x_i − y_i/ρ is 0 and z⁰ = 0 holds.
+
+    The paper's Algorithm 2 prints y_i = −ρυ_i. Then Σ(x_i − y_i/ρ) is not 0 and the method ends at a
+    wrong point, which `printed_sign=True` lets you see.
+    """
+
+    low: float = 0.0
+    high: float = 100.0
+    printed_sign: bool = False
+
+    def __post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop."""
+        x = uniform_states(seed, problem, self.low, self.high)
+        return Beginning(x, (-rho if self.printed_sign else rho) * x)
+
+
+def check_bounds(low: float, high: float) -> None:
+    """Bounds are finite, the smaller first."""
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ValueError(f"A uniform start from {low} to {high} is not possible: use finite bounds, the smaller first.")
+
+
+def uniform_states(seed: int, problem: Problem, low: float, high: float) -> Matrix:
+    """υ of all agents."""
+    return low + (high - low) * uniforms_of_agents(seed, problem.agents, problem.dim, START)
+
+
+@dataclass(frozen=True)
+class ZeroSumStart:
+    """x_i = υ_i from U(low, high) and y_i = ρ(υ_i − m_i), so that c_i = x_i − y_i/ρ = m_i, with Σm_i = 0 exactly.
+
+    m_i = Σ_j m_ij and m_ij = −m_ji, each from a secret that only i and j share; `scale` is the standard deviation of
+    a coordinate of m_i. It costs no message. The shares start at the masks themselves: started at 0 the masks would
+    never be applied.
+
+    **Hides** g_i, y_i and ∇f_i(x*) from everyone, up to N − 2 colluders: they are known only with an error of ρm_i,
+    since s_i is known only up to m_i. N − 2 colluders learn the sum of the two others, N − 1 learn all. It hides
+    within `scale`, not perfectly: an error of ρ·scale against the size of g_i. What lies below the masks' grid (about
+    1e-10, see `masks.mask_grid`) is not hidden, so that a guess of all digits of g_i can be tested.
+    **Does not hide** H_i and x_i, which follow from differences; take `ContributionNoise` with it. Nor Σg_i: where the
+    g_i are alike, their mean is a good guess at each, and with the masks' law nobody finds a better one.
+    """
+
+    scale: float = 150.0
+    low: float = 0.0
+    high: float = 100.0
+
+    def __post_init__(self) -> None:
+        finite_number("scale", self.scale, above=0.0)
+        check_bounds(self.low, self.high)
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop."""
+        x = uniform_states(seed, problem, self.low, self.high)
+        masks = zero_sum_masks(SeededPairs(seed), problem.agents, problem.dim, self.scale)
+        return Beginning(x, rho * (x - masks), masks)
+
+
+@dataclass(frozen=True)
+class SealedStart:
+    """x_i = 0 and y_i = ∇f_i(0); one lap sums −∇f_i(0)/ρ under uniform masks, and the token starts at z = sum/N.
+
+    The lap is in fixed point modulo 2⁶⁴ with `bits` bits after the point, and goes round the network's tour: as many
+    units as the tour has hops. c_i starts at what was actually summed, so that Σc_i = Nz. Afterwards the method runs
+    as from zero, plainly.
+
+    **Hides** g_i, y_i and ∇f_i(x*) of quadratic f_i from everyone, up to N − 2 colluders: the transcript depends on
+    the g_i of the honest agents through their sum only, so that moving g from one to another changes nothing but the
+    rounding (below 2^−bits). The words of the lap are uniform but for the last message, which is the total. For other
+    f_i it hides ∇f_i(0) and nothing else.
+    **Does not hide** H_i and x_i, nor Σg_i; N − 1 colluders learn all. Take `ContributionNoise` with it.
+    """
+
+    one_token: ClassVar[bool] = True
+    bits: int = 40
+
+    def __post_init__(self) -> None:
+        FixedPoint(self.bits)  # refuses bad bits now
+
+    def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
+        """The states before the first hop, and the sum that leads to them."""
+        shape = (problem.agents, problem.dim)
+        slopes, fixed = problem.gradients(np.zeros(shape)), FixedPoint(self.bits)
+        parts = slopes / -rho
+        if not np.isfinite(parts).all():
+            raise ValueError("A sealed start needs the gradients at 0, which are not finite here: use another start.")
+        fixed.check(parts, problem.agents, "The largest |∇f_i(0)|/ρ")
+        words = fixed.encode(parts)
+        total = fixed.decode(words.sum(axis=0, dtype=np.uint64))
+        sealed = SealedSum(words + seals(SeededPairs(seed), *shape), self.bits)
+        return Beginning(np.zeros(shape), slopes, fixed.decode(words), total / problem.agents, sealed)

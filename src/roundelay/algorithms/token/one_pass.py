@@ -1,0 +1,46 @@
+"""The baseline that needs no iteration: sum up the normal equations in one lap, and hand the solution round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from roundelay.algorithms.lemmas import Condition, Conditions
+from roundelay.algorithms.parameters import Tunable
+from roundelay.problems import LeastSquares, Problem
+
+
+@dataclass(frozen=True)
+class OnePassMethod:
+    """What the engine runs: there is nothing to choose."""
+
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OnePass:
+    """Exact least squares in one lap.
+
+        lap 1: the token carries Σ H_i and Σ b_i, p(p + 3)/2 numbers;  then x = (Σ H_i)⁻¹ Σ b_i;  lap 2: it carries x
+
+    H_i = ∇²f_i and b_i = −∇f_i(0). It costs about ((p + 3)/2 + 1)·N units and is exact. It exists for least squares
+    only, and whoever sees the token before and after an agent sees that agent's H_i and b_i.
+    """
+
+    name: ClassVar[str] = "one pass"
+    tunable: ClassVar[tuple[Tunable, ...]] = ()
+
+    def parts(self) -> OnePassMethod:
+        """Two laps."""
+        return OnePassMethod()
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """It solves quadratics, and nothing else."""
+        return Conditions(
+            [Condition("Normal equations", "every f_i is quadratic", type(problem).__name__, is_quadratic(problem))]
+        )
+
+
+def is_quadratic(problem: Any) -> bool:
+    """Whether the normal equations are the whole problem."""
+    return isinstance(problem, LeastSquares)

@@ -1,0 +1,1 @@
+"""`roundelay ring`: the commands by which sites set up a ring."""

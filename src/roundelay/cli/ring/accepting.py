@@ -1,0 +1,86 @@
+"""`roundelay ring accept` and `roundelay ring show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roundelay.cli.exits import INTERRUPTED
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json
+from roundelay.cli.ring.files import Folder, RingFile, read_plan
+from roundelay.cli.ring.words import plan_content, print_plan
+
+if TYPE_CHECKING:
+    from roundelay.agents.agreement.ringfile import SignedPlan
+
+
+def show(ring: RingFile, as_json: AsJson = False) -> None:
+    """Say what a ring file says, after checking that its signature fits.
+
+    \b
+    Example:
+      roundelay ring show ring.toml
+    """
+    signed = read_plan(ring)
+    if as_json:
+        print_json(plan_content(signed))
+    else:
+        print_plan(signed)
+
+
+def accept(
+    ring: RingFile,
+    folder: Folder,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept without asking.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a ring file and accept it at this site; an agent runs no other.
+
+    Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
+    their own.
+
+    \b
+    Example:
+      roundelay ring accept ring.toml --folder oslo
+    """
+    from roundelay.agents.agreement.folder import accept as keep
+    from roundelay.agents.agreement.folder import check_acceptable
+
+    if as_json and not yes:
+        raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
+    signed = read_plan(ring)
+    check_acceptable(folder, signed)
+    new = _new(signed, folder)
+    if not as_json:
+        print_plan(signed, new)
+        typer.echo()
+    if not yes and not _agreed():
+        typer.echo("Nothing was accepted.", err=True)
+        raise typer.Exit(INTERRUPTED)
+    keep(folder, signed.text)
+    if as_json:
+        print_json({**plan_content(signed), "new": new})
+    else:
+        typer.echo(f"The ring file of epoch {signed.plan.epoch} is accepted in {folder}.")
+
+
+def _new(signed: SignedPlan, folder: Path) -> tuple[str, ...]:
+    """What is new against the epoch before; for a newcomer everything is."""
+    from roundelay.agents.agreement.folder import accepted_plans
+    from roundelay.agents.agreement.planning import changes
+
+    for before in accepted_plans(folder, signed.plan.run):
+        if before.digest == signed.plan.previous:
+            return changes(before.plan, signed.plan)
+    return ()
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Are the fingerprints right, and do you accept this ring file?")
+    except typer.Abort:  # no terminal to ask at, or Ctrl-C
+        typer.echo(err=True)
+        return False

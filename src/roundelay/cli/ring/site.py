@@ -1,0 +1,178 @@
+"""`roundelay ring init`, `identity` and `rekey`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json
+from roundelay.cli.ring.files import Folder, RingFile, read_invitations, read_plan
+
+if TYPE_CHECKING:
+    from roundelay.agents.agreement.plan import Column
+
+
+def pause(ring: RingFile, folder: Folder) -> None:
+    """Let this site's agent keep the token when it comes. Nothing is lost, and everybody waits.
+
+    \b
+    Example:
+      roundelay ring pause ring.toml --folder oslo
+    """
+    from roundelay.agents.site.site import PAUSED, ask
+
+    ask(folder, read_plan(ring).plan.run, PAUSED)
+    typer.echo("The agent will keep the token when it comes. Let it go on by roundelay ring resume.")
+
+
+def resume(ring: RingFile, folder: Folder) -> None:
+    """Let this site's agent go on after a pause.
+
+    \b
+    Example:
+      roundelay ring resume ring.toml --folder oslo
+    """
+    from roundelay.agents.site.site import PAUSED, ask
+
+    ask(folder, read_plan(ring).plan.run, PAUSED, wanted=False)
+    typer.echo("The agent goes on.")
+
+
+def stop(ring: RingFile, folder: Folder) -> None:
+    """Ask the whole ring to stop where it is, at the agent's next visit; every site then writes the model so far.
+
+    \b
+    Example:
+      roundelay ring stop ring.toml --folder oslo
+    """
+    from roundelay.agents.site.site import STOPPING, ask
+
+    ask(folder, read_plan(ring).plan.run, STOPPING)
+    typer.echo("The ring will stop when the token comes by.")
+
+
+def init(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="The site's name: letters, digits, - _ . and spaces, up to 40.")],
+    address: Annotated[
+        str, typer.Option(help="host:port at which others can dial this site; empty where it only dials.")
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV file: the columns of its header go into the invitation, nothing else.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column to be explained; it must be in the header.")] = None,
+    days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
+    as_json: AsJson = False,
+) -> None:
+    """Make a site's keys, its certificate and its invitation.
+
+    The keys stay in the folder, which only you can read. The invitation has no secret: send it to the other sites, and
+    read the fingerprint to them over the telephone.
+
+    \b
+    Example:
+      roundelay ring init --folder oslo --name Oslo --address oslo.example.org:7443 --data oslo.csv --target outcome
+    """
+    from roundelay.agents.agreement.disk import PUBLIC, write_whole
+    from roundelay.agents.agreement.identity import fingerprint, make_identity, save_identity
+    from roundelay.agents.agreement.invitations import write_invitation
+
+    columns = _columns(data, target)
+    made = make_identity(name, days)
+    text = write_invitation(made, address, columns)  # refuses what can't be sent before anything is written
+    save_identity(folder, made)
+    path = _invitation_of(folder, name)
+    write_whole(path, text, PUBLIC)
+    if as_json:
+        print_json(
+            {
+                "name": name,
+                "fingerprint": fingerprint(made.certificate),
+                "invitation": str(path),
+                "columns": [str(column) for column in columns],
+            }
+        )
+        return
+    typer.echo(f"{name} has an identity in {folder}. Keep the folder to yourself, and a copy of it in a safe place.")
+    typer.echo(f"Fingerprint {fingerprint(made.certificate)}")
+    typer.echo(f"The invitation for the other sites is {path}; it has no secret.")
+
+
+def identity(folder: Folder, as_json: AsJson = False) -> None:
+    """Say who the site in a folder is: its name, its fingerprint, and until when its certificate is good.
+
+    \b
+    Example:
+      roundelay ring identity --folder oslo
+    """
+    from roundelay.agents.agreement.identity import expiry, fingerprint, load_identity
+
+    own = load_identity(folder)
+    end = expiry(own.certificate)
+    if as_json:
+        print_json({"name": own.name, "fingerprint": fingerprint(own.certificate), "expiry": end.isoformat()})
+        return
+    typer.echo(f"{own.name}, good until {end:%Y-%m-%d}")
+    typer.echo(f"Fingerprint {fingerprint(own.certificate)}")
+
+
+def rekey(
+    folder: Folder,
+    address: Annotated[
+        str | None, typer.Option(help="host:port at which others can dial this site; by default the old one.")
+    ] = None,
+    days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
+    as_json: AsJson = False,
+) -> None:
+    """Make new keys for a site, and a new invitation: before the certificate expires, or where a key may be known.
+
+    The agent uses the old keys until a ring file with the new ones is accepted: send the invitation to another member,
+    who plans the next epoch by roundelay ring renew.
+
+    \b
+    Example:
+      roundelay ring rekey --folder oslo
+    """
+    from roundelay.agents.agreement.disk import PUBLIC, write_whole
+    from roundelay.agents.agreement.identity import fingerprint, load_identity, make_identity, renew_identity
+    from roundelay.agents.agreement.invitations import write_invitation
+
+    name = load_identity(folder).name
+    path = _invitation_of(folder, name)
+    if not path.exists():
+        raise ValueError(
+            f"The invitation {path}, from which the site's address and columns are taken, is not there: restore it, or copy "
+            "it back from a site that it was sent to."
+        )
+    (before,) = read_invitations([path])
+    made = make_identity(name, days)
+    text = write_invitation(made, before.address if address is None else address, before.columns)
+    renew_identity(folder, made)
+    write_whole(path, text, PUBLIC)
+    if as_json:
+        print_json({"name": name, "fingerprint": fingerprint(made.certificate), "invitation": str(path)})
+        return
+    typer.echo(f"{name} has new keys in {folder}; its rings know the old ones until they are planned with the new.")
+    typer.echo(f"Fingerprint {fingerprint(made.certificate)}")
+    typer.echo(f"Send {path} to another member, who takes it in by roundelay ring renew.")
+
+
+def _invitation_of(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace(' ', '-')}.invitation.toml"
+
+
+def _columns(data: Path | None, target: str | None) -> tuple[Column, ...]:
+    from roundelay.agents.agreement.invitations import header_columns
+
+    if data is None:
+        if target is not None:
+            raise ValueError(f"--target is {target!r} but there is no --data: give the file that has this column.")
+        return ()
+    columns = header_columns(data)
+    names = [column.name for column in columns]
+    if target is not None and target not in names:
+        raise ValueError(f"There is no column {target!r} in {data}: its columns are {', '.join(names)}.")
+    return columns

@@ -1,0 +1,114 @@
+"""`roundelay ring up`: a whole ring of real processes on this machine."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roundelay.cli.output import stderr_console
+from roundelay.cli.ring.planning import Fit
+
+if TYPE_CHECKING:
+    from roundelay.agents.site.rehearsal import Rehearsal
+
+NAMES = ("Oslo", "Bergen", "Tromso", "Trondheim", "Stavanger", "Drammen", "Narvik", "Alta", "Molde", "Hamar")
+
+
+def up(
+    data: Annotated[Path, typer.Option(help="A CSV file, whose rows are split unevenly between the sites.")],
+    target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
+    agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
+    task: Annotated[Fit, typer.Option(help="What is fitted.")] = Fit.least_squares,
+    rho: Annotated[float, typer.Option(help="ρ of PI-ADMM1, in standardised units.")] = 0.3,
+    ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
+    tolerance: Annotated[float, typer.Option(help="Stop when every site is content within this.")] = 1e-9,
+    folder: Annotated[Path, typer.Option(help="Where the sites' folders go; it must not exist.")] = Path("out/ring"),
+) -> None:
+    """Try a whole ring on this machine: one process a site, with keys, certificates and journals of its own.
+
+    It is what the sites would do by hand: init, plan, accept, agent. Ctrl-C stops all of them; every agent can go on
+    by the command that is printed.
+
+    \b
+    Example:
+      roundelay ring up --agents 5 --data patients.csv --target outcome --task logistic --ridge 0.01
+    """
+    from roundelay.agents.agreement.plan import Stopping
+    from roundelay.agents.site.rehearsal import prepare, uneven_parts
+    from roundelay.algorithms import PIADMM1, SealedStart
+
+    if folder.exists():
+        raise ValueError(f"The folder {folder} exists already: remove it, or name another by --folder.")
+    header, rows = _read(data)
+    parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), agents, seed=0)]
+    names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
+    algorithm = PIADMM1(rho=rho, start=SealedStart())
+    try:
+        rehearsal = prepare(
+            folder, names, header, parts, target, task.value, algorithm, Stopping(tolerance), ridge
+        )  # fmt: skip
+    except ValueError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    run_all(rehearsal)
+    for seat, stored in zip(rehearsal.seats, rehearsal.models(), strict=True):
+        typer.echo(f"{seat.name}, {seat.rows:,} rows: {stored.about.reason}")
+    model = rehearsal.models()[0].model
+    for name, value in (*model.coefficients, ("intercept", model.intercept)):
+        typer.echo(f"  {name:<24} {value: .6g}")
+    typer.echo(f"Every site has this model in its folder under {folder}.")
+
+
+def run_all(rehearsal: Rehearsal, at_hop: tuple[int, Callable[[], None]] | None = None, stay: bool = False) -> None:
+    """Start all agents and wait until every site has its model; once the token has made so many hops, do something."""
+    console = stderr_console()
+    try:
+        for number, seat in enumerate(rehearsal.seats):
+            rehearsal.start(seat, *(["--stay"] if stay and number == 0 else []))
+        seat, shown, last = rehearsal.seats[0], False, 0.0
+        while not rehearsal.done():
+            failure = rehearsal.failed()
+            if failure:
+                raise ValueError(f"{failure} The agents can go on: look into {rehearsal.ring.parent}.")
+            status = rehearsal.status_of(seat)
+            if status and not shown:
+                shown = True
+                console.print(
+                    f"{len(rehearsal.seats)} agents run. Watch one here: {rehearsal.page_of(seat)}", soft_wrap=True
+                )
+            if status and at_hop is not None and status["hop"] >= at_hop[0]:
+                at_hop[1]()
+                at_hop = None
+            if status and time.monotonic() - last > 2.0:
+                last = time.monotonic()
+                console.print(_words(status))
+            time.sleep(0.1)
+        if stay:
+            console.print(f"The ring is done. {seat.name}'s page stays up: press Enter to end.")
+            input()
+    finally:
+        rehearsal.stop()
+
+
+def _words(status: dict[str, Any]) -> str:
+    residuals = status.get("residuals") or []
+    unrest = residuals[-1].get("unrest") if residuals else None
+    return f"hop {status['hop']:,}" + ("" if unrest is None else f", residual {unrest:.1e}")
+
+
+def _read(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a CSV file, as they stand."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(f"{path} can't be read: save the data as CSV in UTF-8.") from None
+    if len(rows) < 2:
+        raise ValueError(f"{path} has no rows: give a header and at least one row a site.")
+    return rows[0], rows[1:]

@@ -1,0 +1,103 @@
+"""What a ring file says, for people and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from roundelay.agents.agreement.plan import RingPlan, Task
+    from roundelay.agents.agreement.ringfile import SignedPlan
+
+
+def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
+    """The members with their fingerprints, what is fitted and how, and what is new."""
+    from roundelay.agents.agreement.identity import expiry, fingerprint
+
+    plan = signed.plan
+    typer.echo(f"Run {plan.run}, epoch {plan.epoch}, signed by {signed.signed_by}.")
+    typer.echo(f"Digest {signed.digest}")
+    typer.echo(f"\n{plan.agents} members:")
+    for member in plan.members:
+        typer.echo(f"  {member.name}, {member.address or 'no address, it dials the others'}")
+        typer.echo(f"    fingerprint {fingerprint(member.certificate)}")
+        typer.echo(f"    good until {expiry(member.certificate):%Y-%m-%d}")
+    typer.echo(f"\nThe token goes {_way(plan)}.")
+    typer.echo(f"It fits {fit_in_words(plan.task)}.")
+    typer.echo(f"The algorithm is {plan.algorithm!r}.")
+    typer.echo(_stop_in_words(plan))
+    if new:
+        typer.echo(f"\nNew against epoch {plan.epoch - 1}:")
+        for sentence in new:
+            typer.echo(f"  {sentence}")
+
+
+def plan_content(signed: SignedPlan) -> dict[str, Any]:
+    """The same for machines."""
+    from roundelay.agents.agreement.identity import expiry, fingerprint
+    from roundelay.agents.agreement.part_tables import as_table
+
+    plan = signed.plan
+    names = [member.name for member in plan.members]
+    return {
+        "run": plan.run,
+        "epoch": plan.epoch,
+        "previous": plan.previous,
+        "digest": signed.digest,
+        "signed_by": signed.signed_by,
+        "members": [
+            {
+                "name": member.name,
+                "address": member.address,
+                "fingerprint": fingerprint(member.certificate),
+                "expiry": expiry(member.certificate).isoformat(),
+            }
+            for member in plan.members
+        ],
+        "order": [names[number] for number in plan.order],
+        "links": [[names[first], names[second]] for first, second in plan.links],
+        "algorithm": as_table(plan.algorithm),
+        "task": dataclasses.asdict(plan.task),
+        "stopping": dataclasses.asdict(plan.stopping),
+    }
+
+
+def print_written(signed: SignedPlan, out: Path) -> None:
+    """What was written, and what comes next."""
+    print_plan(signed)
+    typer.echo(f"\nThe ring file is {out}. Send it to every member: each accepts it by")
+    typer.echo(f"  roundelay ring accept {out.name} --folder …")
+
+
+def fit_in_words(task: Task) -> str:
+    """What is fitted."""
+    if task.kind == "custom":
+        return f"an objective of the sites' own, with {task.dim} unknowns"
+    model = "a linear model" if task.kind == "least_squares" else "a logistic model"
+    features = ", ".join(map(str, task.features))
+    details = [
+        "with an intercept" if task.intercept else "without an intercept",
+        "features standardised" if task.standardise else "features as they are",
+        *([f"ridge {task.ridge:g}"] if task.ridge else []),
+        "rows with empty cells dropped" if task.missing == "drop" else "empty cells refused",
+    ]
+    return f"{model} of {task.target} from {features}; {', '.join(details)}"
+
+
+def _way(plan: RingPlan) -> str:
+    if not plan.on_cycle:
+        return f"on a random walk over {len(plan.links)} links"
+    names = [plan.members[number].name for number in plan.order]
+    return f"{' – '.join((*names, names[0]))}"
+
+
+def _stop_in_words(plan: RingPlan) -> str:
+    if plan.stopping.tolerance is None:
+        return f"It stops after {plan.stopping.hops} hops."
+    return (
+        f"It stops when every site is content within {plan.stopping.tolerance:g}, or after {plan.stopping.hops} hops."
+    )

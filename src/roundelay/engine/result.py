@@ -1,0 +1,343 @@
+"""What a simulation leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roundelay.kernels import Matrix, Vector
+from roundelay.transcripts import Transcript
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from roundelay.links.conditions import NetworkConditions
+    from roundelay.problems import Problem, Regulariser
+
+
+@dataclass(frozen=True, eq=False)
+class Token:
+    """What one agent hands to the next: z, a vector of p numbers."""
+
+    z: Vector
+
+    def serialise(self) -> bytes:
+        """Little-endian doubles, eight bytes a coordinate. Costs in bytes are counted from this."""
+        return np.ascontiguousarray(self.z, "<f8").tobytes()
+
+
+def bytes_a_message(dim: int) -> int:
+    """What one token of dimension p weighs on the wire."""
+    return len(Token(np.zeros(dim)).serialise())
+
+
+# How many of the last tokens are used.
+WINDOW = 20
+
+# How many tokens are held back, one after another, to see whether the extrapolation stands still.
+HELD_BACK = 4
+
+# The extrapolation must move this much less than the token itself. Where a lap is one fixed linear map it
+# moves a hundred times less or better; where steps or walks are random it hardly ever does.
+TRUST = 0.02
+
+# The token's later steps must be this much shorter than its earlier ones: at a floor of noise, or of
+# rounding, they are not, and there is no limit to extrapolate to.
+SHRINKS = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """`estimate`, and whether it is `extrapolated` or the last token as it came.
+
+    The agent judges both by what it has seen. `plain_residual` is how far the last lap moved the token.
+    `residual` is the same for the estimate: how far the last four tokens moved the extrapolation (infinite
+    where there is none). The extrapolation is taken where it moved far less than the token.
+    """
+
+    estimate: Vector
+    extrapolated: bool
+    residual: float
+    plain_residual: float
+    words: str
+
+
+def read_out(received: Matrix, token: Vector, lap_is_fixed: bool) -> Readout:
+    """The better of the token as it stands and the limit extrapolated from those that one agent received.
+
+    `lap_is_fixed` says that the token comes round by the same way each lap and that the method keeps an
+    invariant: otherwise there is no sequence to extrapolate, or one that leads beside the optimum.
+    """
+    plain = float(np.linalg.norm(received[-1] - received[-2])) if len(received) > 1 else np.inf
+    if not lap_is_fixed:
+        words = "The plain token: on a random walk, or without an invariant, there is nothing to extrapolate."
+        return Readout(token, False, np.inf, plain, words)
+    if len(received) < HELD_BACK + 3:
+        return Readout(token, False, np.inf, plain, "The plain token: too few laps to extrapolate.")
+    sequence = received[-WINDOW:]
+    steps = np.linalg.norm(np.diff(sequence, axis=0), axis=1)
+    half = len(steps) // 2
+    if not np.median(steps[half:]) < SHRINKS * np.median(steps[:half]):
+        return Readout(token, False, np.inf, plain, "The plain token: it no longer comes closer from lap to lap.")
+    limit = vector_epsilon(sequence)
+    moved = max(float(np.linalg.norm(limit - vector_epsilon(sequence[:-held]))) for held in range(1, HELD_BACK + 1))
+    if moved < TRUST * plain:
+        words = f"The limit extrapolated from {len(sequence)} tokens: it moved by {moved:.1e} where the token moved by {plain:.1e}."
+        return Readout(limit, True, moved, plain, words)
+    words = f"The plain token: it moved by {plain:.1e}, and the extrapolation by {moved:.1e}, too much to be trusted."
+    return Readout(token, False, moved, plain, words)
+
+
+def vector_epsilon(sequence: Matrix) -> Vector:
+    """The limit of a linearly converging sequence of vectors, by Wynn's vector epsilon algorithm."""
+    before = np.zeros((len(sequence) + 1, sequence.shape[1]))
+    current = np.array(sequence)
+    best = current[-1]
+    for column in range(1, len(sequence)):
+        step = np.diff(current, axis=0)
+        squares = (step**2).sum(axis=1)
+        if not (squares > 0.0).all():
+            break  # two equal entries: the sequence has arrived
+        following = before[1 : len(step) + 1] + step / squares[:, None]
+        before, current = current, following
+        if column % 2 == 0:  # only even columns hold estimates of the limit
+            if not np.isfinite(current).all():
+                break
+            best = current[-1]
+    return best
+
+
+StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget"]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The history as arrays, one row a recorded hop or iteration; `tokens` holds the mean of the x_i for gossip."""
+
+    step: NDArray[np.int64]
+    units: NDArray[Any]
+    bytes: NDArray[np.int64]
+    seconds: Vector
+    accuracy: Vector
+    error: Vector
+    consensus: Vector
+    tokens: Matrix
+    monitors: dict[str, Vector] = field(default_factory=dict)
+    objective_gap: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Journey:
+    """What a run with tokens has besides: the tokens, the agents' visits, the tour, and what one agent received."""
+
+    tokens: Matrix
+    visits: NDArray[np.int64]
+    tour: str
+    received: Matrix
+    reader: int
+    lap_is_fixed: bool
+    token_scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The result of `simulate`.
+
+    `estimate` is the solution that was found: what the token stands for, or the mean of the agents' x_i in a gossip
+    method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
+    reason as one word, `steps` (hops or iterations) and `units` how far it came. `engine` tells which engine ran, and
+    why. With tokens, `token` is what went round at the end (the mean, where there are several: `tokens` has them all).
+    `conditions` are the network's, where there were any.
+    """
+
+    algorithm: Any
+    seed: int
+    engine: str
+    engine_reason: str
+    outcome: str
+    stop: StopKind
+    steps: int
+    units: float
+    estimate: Vector
+    x: Matrix
+    y: Matrix
+    optimum: Vector
+    record: Record
+    journey: Journey | None = None
+    transcript: Transcript | None = None
+    conditions: NetworkConditions | None = None
+    problem: Problem | None = None
+    regulariser: Regulariser | None = None
+
+    def __repr__(self) -> str:
+        described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
+        name = described or getattr(self.algorithm, "name", type(self.algorithm).__name__)
+        return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
+
+    @property
+    def family(self) -> Literal["token", "gossip"]:
+        """Whether a token went round, or all agents spoke to their neighbours."""
+        return "gossip" if self.journey is None else "token"
+
+    @property
+    def hops(self) -> int:
+        """How many hops were made."""
+        _ = self._journey("hops, but iterations")
+        return self.steps
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations were made."""
+        if self.journey is not None:
+            raise AttributeError("A run of a token method has hops, not iterations: use run.hops.")
+        return self.steps
+
+    @property
+    def tokens(self) -> Matrix:
+        """All tokens at the end."""
+        return self._journey("tokens").tokens
+
+    @property
+    def token(self) -> Vector:
+        """The token at the end; the mean where there are several."""
+        tokens = self._journey("token: use run.estimate, the mean of the agents' x,").tokens
+        return tokens[0] if len(tokens) == 1 else tokens.mean(axis=0)
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """How often each agent has worked on a token."""
+        return self._journey("visits").visits
+
+    @property
+    def tour(self) -> str:
+        """The way the token went round, in words; empty where it walked at random, or where there is none."""
+        return "" if self.journey is None else self.journey.tour
+
+    @property
+    def reader(self) -> int:
+        """The agent whose received tokens `readout` uses."""
+        return self._journey("reader").reader
+
+    @property
+    def received(self) -> Matrix:
+        """The last tokens that the reader received."""
+        return self._journey("received tokens").received
+
+    def _journey(self, what: str) -> Journey:
+        if self.journey is None:
+            raise AttributeError(f"A run of a gossip method has no {what}.")
+        return self.journey
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """One row a recorded hop, or iteration.
+
+        `hop` or `iteration`; `units` (messages sent, each of p numbers; 32 bits of a compressed message count as one
+        number), `bytes` (8 for a number), and `seconds` (simulated, where the network's conditions were given); `accuracy` is the paper's (1/N)Σ‖x_i − x*‖/‖x_i⁰ − x*‖, `error`
+        the common (1/N)Σ‖x_i − x*‖/‖x*‖; `token_error` is ‖z − x*‖/‖x*‖; `consensus` is the root mean square of
+        ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its minimum. Then the columns of the monitors. In a
+        gossip method z is the mean of the x_i, and its error the column `mean_error`.
+        """
+        import pandas as pd  # late: a run need not wait for it
+
+        record, scale = self.record, _scale(self.optimum)
+        tokens = self.journey is not None
+        columns: dict[str, Any] = {
+            "hop" if tokens else "iteration": record.step,
+            "units": record.units,
+            "bytes": record.bytes,
+            **({} if self.conditions is None else {"seconds": record.seconds}),
+            "accuracy": record.accuracy,
+            "error": record.error / scale,
+            "token_error" if tokens else "mean_error": np.linalg.norm(
+                self._solutions(record.tokens) - self.optimum, axis=1
+            )
+            / scale,
+            "consensus": record.consensus / scale,
+            "objective_gap": self._objective_gap(),
+        }
+        return pd.DataFrame(columns | record.monitors)
+
+    def column(self, name: str) -> Vector:
+        """A column of the history as an array of floats."""
+        if name not in self.history.columns:
+            hint = (
+                "give the network's conditions to simulate"
+                if name == "seconds"
+                else f"it has {', '.join(self.history.columns)}"
+            )
+            raise ValueError(f"The history has no column {name!r}: {hint}.")
+        return self.history[name].to_numpy(np.float64)
+
+    def units_to(self, error: float, column: str = "error") -> float:
+        """How many units it took until the error stayed at or below this value; infinite where it never did."""
+        return self.cost_to(error, "units", column)
+
+    def cost_to(self, error: float, axis: str = "units", column: str = "error") -> float:
+        """What it took, in units, bytes or seconds, until the error stayed at or below this value; infinite if never."""
+        values, cost = self.column(column), self.column(axis)
+        above = np.flatnonzero(~(values <= error))
+        last = int(above[-1]) if len(above) else -1
+        if last == len(values) - 1:
+            return float("inf")
+        if last < 0:
+            return float(cost[0])
+        # Between two rows the logarithm of the error is taken as a straight line.
+        start, end = np.log(values[last]), np.log(max(values[last + 1], 1e-300))
+        part = (start - np.log(error)) / (start - end) if np.isfinite(start) else 1.0
+        return float(cost[last] + part * (cost[last + 1] - cost[last]))
+
+    def readout(self, agent: int | None = None) -> Readout:
+        """The best estimate that one agent can make of the tokens it received: see `Readout`."""
+        journey = self._journey("readout: every agent has its own x")
+        received = journey.received
+        if agent is not None and agent != journey.reader:
+            if not 0 <= agent < len(self.x):
+                raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {len(self.x) - 1}.")
+            if self.transcript is None:
+                raise ValueError(
+                    f"The tokens that agent {agent} received were not kept: simulate with transcript=True, or with reader={agent}."
+                )
+            received = self.transcript.worked_on_by(agent)
+        readout = read_out(received, self.token, journey.lap_is_fixed)
+        return replace(readout, estimate=self._solutions(readout.estimate[None])[0])
+
+    def save(self, path: str | Path) -> Path:
+        """Save the run to one file, which `roundelay.load_run` reads again."""
+        from roundelay.engine.storage import save_run
+
+        return save_run(self, Path(path))
+
+    def _solutions(self, tokens: Matrix) -> Matrix:
+        """What tokens stand for: their prox, where they carry a regulariser."""
+        if self.regulariser is None or self.journey is None:
+            return tokens
+        scale = self.journey.token_scale
+        return np.array([self.regulariser.prox(token, scale) for token in tokens])
+
+    def _objective_gap(self) -> Vector:
+        if self.record.objective_gap is not None:
+            return self.record.objective_gap
+        tokens = self.record.tokens
+        if self.problem is None:
+            return np.full(len(tokens), np.nan)
+        finite = np.isfinite(tokens).all(axis=1)
+        gaps = np.full(len(tokens), np.inf)
+        points = self._solutions(tokens[finite])
+        regulariser, problem = self.regulariser, self.problem
+        total = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None])
+        if regulariser is not None:
+            total += np.array([regulariser.value(point) for point in points]) - regulariser.value(self.optimum)
+        gaps[finite] = np.maximum(total, 0.0)
+        return gaps
+
+
+def _scale(optimum: Vector) -> float:
+    """‖x*‖, or 1 where the optimum is the origin."""
+    size = float(np.linalg.norm(optimum))
+    return size if size > 0.0 else 1.0

@@ -1,6 +1,0 @@
-"""The report as one interactive page and as files beside it."""
-
-from roundelay.experiments.report.files import write_figure, write_files
-from roundelay.experiments.report.page import write_report
-
-__all__ = ["write_figure", "write_files", "write_report"]

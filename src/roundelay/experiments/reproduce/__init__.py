@@ -1,1 +1,0 @@
-"""The paper, reproduced and judged: every figure, every claim, and what holds."""

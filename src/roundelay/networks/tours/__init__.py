@@ -1,0 +1,1 @@
+"""The searches for the lap that the token goes round."""

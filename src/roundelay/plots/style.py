@@ -1,0 +1,54 @@
+"""One look for each method: colour, line and marker differ, so that any one of them is enough to tell them apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# What a curve is drawn over.
+Cost = Literal["units", "bytes", "seconds"]
+
+COSTS: dict[str, str] = {
+    "units": "communication (units)",
+    "bytes": "communication (bytes)",
+    "seconds": "time (simulated seconds)",
+}
+
+LABELS = {
+    "accuracy": r"accuracy   $\frac{1}{N}\,\sum_i\;\|x_i - x^*\|\,/\,\|x_i^0 - x^*\|$",
+    "error": r"error (common)   $\frac{1}{N}\,\sum_i\;\|x_i - x^*\|\,/\,\|x^*\|$",
+    "token_error": r"error of the token   $\|z - x^*\|\,/\,\|x^*\|$",
+    "mean_error": r"error of the mean   $\|\bar{x} - x^*\|\,/\,\|x^*\|$",
+    "consensus": r"consensus   $(\frac{1}{N}\,\sum_i\;\|x_i - z\|^2)^{1/2}\,/\,\|x^*\|$",
+    "objective_gap": r"objective gap   $\sum_i f_i(z) - \min_x\,\sum_i f_i(x)$",
+}
+
+# Columns that are relative to the size of x, so that 1e-16 is where rounding sets in.
+RELATIVE = frozenset({"accuracy", "error", "token_error", "mean_error", "consensus"})
+
+
+def label_of(column: str) -> str:
+    """The label of a history column, be it a cost or an error; its own name, where it is a monitor's."""
+    return (COSTS | LABELS).get(column, column.replace("_", " "))
+
+
+# Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+LINES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (7, 1.5, 1.5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1.5, 1.5, 1.5, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# The place of the truth, beside estimates at the first places.
+BLACK_AND_SOLID = 25
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one method is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+def style_of(place: int) -> Style:
+    """The style of the method at this place in the figure; the first 280 differ."""
+    return Style(COLOURS[place % len(COLOURS)], LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])

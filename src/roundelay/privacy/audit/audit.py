@@ -1,0 +1,304 @@
+"""The audit of all agents, side by side."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from roundelay.algorithms.token_method import TokenADMM
+from roundelay.engine import Ensemble, Run
+from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.privacy import Public
+from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares
+from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
+from roundelay.privacy.audit.repertoire import Attack, attacks_for
+from roundelay.transcripts import Colluders, Eavesdropper, Link, Neighbours, Observer, Seen, Transcript, Visits
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ObserverName = Literal["eavesdropper", "neighbours", "colluders"]
+
+
+def observer_of(observer: ObserverName | Observer, agent: int) -> Observer:
+    """The observer that is meant, of this agent."""
+    if observer == "eavesdropper":
+        return Eavesdropper()
+    if observer == "neighbours":
+        return Neighbours(agent)
+    if observer == "colluders":
+        return Colluders(agent)
+    if isinstance(observer, str) or not hasattr(observer, "sees"):
+        raise ValueError(
+            f'There is no observer {observer!r}: use "eavesdropper", "neighbours", "colluders", or an observer such as Link(3, 4).'
+        )
+    return observer
+
+
+def words_of(observer: Observer) -> str:
+    """The observer as the subject or object of a sentence."""
+    if isinstance(observer, Neighbours):
+        return "its neighbours"
+    if isinstance(observer, Colluders):
+        return "all other agents together"
+    if isinstance(observer, Link):
+        return f"a tap on the link from {observer.sender} to {observer.receiver}"
+    return "the eavesdropper" if isinstance(observer, Eavesdropper) else type(observer).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an observer learned about one agent.
+
+    `leaks` has a line for each quantity and attack; `left_out` says for the other attacks why they were not run.
+    `estimates` are what the attacks found, by name, and `truth` what they are held against, None where it is not known.
+    """
+
+    agent: int
+    observer: str
+    visits: int
+    leaks: tuple[Leak, ...]
+    left_out: Mapping[str, str]
+    estimates: Mapping[str, Recovered] = field(default_factory=dict)
+    truth: Truth | None = None
+    hops: tuple[int, ...] = ()
+
+    @property
+    def worst(self) -> tuple[Leak, ...]:
+        """For each quantity the attack that knows it best, the best-known quantity first."""
+        best: dict[str, Leak] = {}
+        for leak in self.leaks:
+            if leak.quantity not in best or leak.at_end < best[leak.quantity].at_end:
+                best[leak.quantity] = leak
+        return tuple(sorted(best.values(), key=lambda leak: (np.isnan(leak.at_end), leak.at_end)))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All lines."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "quantity": [leak.quantity for leak in self.leaks],
+                "attack": [leak.attack for leak in self.leaks],
+                "error over the run": [leak.over_run for leak in self.leaks],
+                "error at the end": [leak.at_end for leak in self.leaks],
+                "error of a guess": [leak.guess for leak in self.leaks],
+                "residual": [leak.residual for leak in self.leaks],
+                "converged": [leak.converged for leak in self.leaks],
+                "verdict": [leak.words for leak in self.leaks],
+            }
+        )
+
+    def figure(self, coordinate: int = 0) -> Figure:
+        """Estimate and truth of x and y over the hops."""
+        from roundelay.privacy.audit.figure import audit_figure
+
+        return audit_figure(self, coordinate)
+
+    def __str__(self) -> str:
+        if not self.leaks:
+            return "\n".join(f"{name}: {why}." for name, why in self.left_out.items())
+        lines = [f"What {self.observer} learned about agent {self.agent} from {self.visits} visits of the token:"]
+        lines += [f"- {leak.words} ({leak.attack})." for leak in self.worst]
+        return "\n".join(lines)
+
+
+def audit(
+    run: Run,
+    observer: ObserverName | Observer = "neighbours",
+    agent: int = 0,
+    seconds: float = 30.0,
+) -> Audit:
+    """What an observer learned about an agent from the tokens of a run, by every attack that applies.
+
+    `run` must have its transcript (`simulate(..., transcript=True)`). `observer` is "eavesdropper", "neighbours" (of the
+    agent), "colluders" (all others), or an observer such as `Link(3, 4)`. The attacks are given what the observer saw
+    and what is public; the truth comes from the run's own problem and is only held against their results. Where the run
+    came from a file, which has no data in it, only the states at the end are known. Attacks are begun within `seconds`.
+    """
+    agents, dim = check_run(run).x.shape
+    public = Public(run.algorithm, agents, dim)
+    # Asked before the transcript, which a gossip run can never have.
+    method = family_of(public)
+    if run.transcript is None:
+        raise ValueError("The run has no transcript to audit: simulate it with transcript=True.")
+    watcher = observer_of(observer, _checked_agent(agent, agents))
+    records = _records_of(run)
+    seen = run.transcript.seen_by(watcher)
+    return _audit(seen, public, words_of(watcher), agent, seconds, records, run, method)
+
+
+def audit_transcript(
+    transcript: Transcript,
+    public: Public,
+    observer: ObserverName | Observer = "neighbours",
+    agent: int = 0,
+    seconds: float = 30.0,
+    records: int | None = None,
+    ridge: float = 0.0,
+) -> Audit:
+    """The same for a transcript that came from elsewhere, without the truth: estimates, and their own residuals.
+
+    `records` is how many rows every agent has, where that is public: with up to 5 the attack on logistic records is
+    tried, too, with this `ridge` in every f_i.
+    """
+    if not isinstance(transcript, Transcript):
+        raise ValueError(
+            f"{transcript!r} is not a transcript: use run.transcript, or what roundelay.load_transcript reads from a file."
+        )
+    if not isinstance(public, Public):
+        raise ValueError(
+            f"{public!r} does not say what is public: use roundelay.Public(algorithm, agents, dim), or roundelay.load_public."
+        )
+    method = family_of(public)
+    watcher = observer_of(observer, _checked_agent(agent, public.agents))
+    rows = None if records is None else LogisticRecords(records, ridge)
+    return _audit(transcript.seen_by(watcher), public, words_of(watcher), agent, seconds, rows, None, method)
+
+
+def check_run(run: Any) -> Run:
+    """A run, and one only."""
+    if isinstance(run, Ensemble):
+        raise ValueError(f"This is an ensemble of {len(run)} runs: audit one of them, for instance ensemble[0].")
+    if not isinstance(run, Run):
+        raise ValueError(f"{run!r} is not a run: use what roundelay.simulate(..., transcript=True) returns.")
+    return run
+
+
+def family_of(public: Public) -> TokenADMM:
+    """The method, if it is of the family that the attacks are made for."""
+    parts = getattr(public.algorithm, "parts", None)
+    method: Any = parts() if callable(parts) else None
+    if not isinstance(method, TokenADMM):
+        name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
+        raise ValueError(
+            f"{name} can't be audited: the attacks are those on incremental ADMM, with any start, noise and walk."
+        )
+    return method
+
+
+def _audit(
+    seen: Seen,
+    public: Public,
+    observer: str,
+    agent: int,
+    seconds: float,
+    records: LogisticRecords | None,
+    run: Run | None,
+    method: TokenADMM,
+) -> Audit:
+    finite_number("seconds", seconds, above=0.0)
+    visits = seen.visits_of(agent, method.tokens)
+    if not len(visits):
+        why = f"{observer} saw nothing of agent {agent} that could be compared: no token that it received and then sent on"
+        return Audit(agent, observer, 0, (), {"no attack": why})
+    truth = truth_of(run, method, visits) if run is not None else None
+    began = time.monotonic()
+    leaks: list[Leak] = []
+    left_out: dict[str, str] = {}
+    estimates: dict[str, Recovered] = {}
+    attacks = (*attacks_for(records), _paper_attack(seen, agent))
+    for attack in attacks:
+        if time.monotonic() - began > seconds:
+            left_out[attack.name] = f"the {seconds:g} seconds were over before it could begin"
+            continue
+        try:
+            found = attack.run(visits, public)
+        except ValueError as error:
+            left_out[attack.name] = str(error)
+            continue
+        estimates[attack.name] = found
+        leaks += leaks_of(agent, observer, attack.name, found, truth, None if run is None else run.optimum)
+    hops = tuple(int(hop) for hop in visits.hop)
+    return Audit(agent, observer, len(visits), tuple(leaks), left_out, estimates, truth, hops)
+
+
+def _paper_attack(seen: Seen, agent: int) -> Attack:
+    """The paper's least-squares system, solved to convergence for every coordinate."""
+
+    def run(visits: Visits, public: Public) -> Recovered:
+        solved = [least_squares(seen, public, coordinate, None) for coordinate in range(public.dim)]
+        x, y = (np.column_stack([one.of(agent)[place] for one in solved]) for place in (0, 1))
+        residual = max(one.residual for one in solved)
+        return Recovered(x, y, residual, all(one.converged for one in solved), solved[0].words)
+
+    return Attack("the paper's least squares", run)
+
+
+def _records_of(run: Run) -> LogisticRecords | None:
+    """How many rows every agent of a logistic problem has, and the ridge: the auditor knows, and on a real ring all do."""
+    from roundelay.problems import Logistic
+
+    if not isinstance(run.problem, Logistic):
+        return None
+    counts = np.diff(run.problem.rows.starts)
+    return LogisticRecords(int(counts[0]), run.problem.ridge) if (counts == counts[0]).all() else None
+
+
+def _checked_agent(agent: int, agents: int) -> int:
+    if not 0 <= whole_number("agent", agent) < agents:
+        raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {agents - 1}.")
+    return agent
+
+
+# (agents done, agents)
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditOfAll:
+    """One audit for each agent."""
+
+    audits: tuple[Audit, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """For each quantity and attack: the median and the least error at the end over the agents, and who is known."""
+        import pandas as pd
+
+        groups: dict[tuple[str, str], list[tuple[float, float, bool]]] = {}
+        for one in self.audits:
+            for leak in one.leaks:
+                groups.setdefault((leak.quantity, leak.attack), []).append((leak.at_end, leak.guess, leak.known))
+        rows = []
+        for (quantity, attack), found in groups.items():
+            errors, guesses, known = (np.array(column) for column in zip(*found, strict=True))
+            rows.append(
+                (quantity, attack, np.median(errors), errors.min(), errors.max(), np.median(guesses), int(known.sum()))
+            )
+        columns = [
+            "quantity", "attack", "median error", "least error", "largest error", "median error of a guess", "agents known",
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=columns)
+
+    def __str__(self) -> str:
+        table = self.table
+        best = table.loc[table.groupby("quantity", sort=False)["median error"].idxmin()]
+        lines = [f"What {self.audits[0].observer} learned about each of {len(self.audits)} agents, by the best attack:"]
+        lines += [
+            f"- {row[0]}: {row[6]} of {len(self.audits)} agents known, median error {row[2]:.1e} ({row[1]}; a guess {row[5]:.1e})."
+            for row in best.itertuples(index=False)
+        ]
+        return "\n".join(lines)
+
+
+def audit_all(
+    run: Run, observer: ObserverName = "neighbours", seconds: float = 30.0, report: Report | None = None
+) -> AuditOfAll:
+    """An audit of every agent, each with so many `seconds`; `report` is told how many are done."""
+    agents = len(check_run(run).x)
+    audits: list[Audit] = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for one in pool.map(lambda agent: audit(run, observer, agent, seconds), range(agents)):
+            audits.append(one)
+            if report is not None:
+                report(len(audits), agents)
+    return AuditOfAll(tuple(audits))
