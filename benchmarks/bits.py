@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import roundelay as rl
 from tests.engine.cases import cases as token_cases
 from tests.gossip.cases import cases as gossip_cases
+
+import roundelay as rl
 
 STEPS = 500
 
@@ -53,6 +53,7 @@ def runs() -> list[tuple[str, str, Any, dict[str, Any]]]:
 
 
 def main() -> None:
+    """Print the digests, or hold them against those of another commit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--against", type=Path, help="what another commit printed")
     before = parser.parse_args().against
