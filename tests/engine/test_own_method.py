@@ -13,54 +13,45 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.slots import gradient
+from roundelay.algorithms.slots import Agents, gradient
 from roundelay.algorithms.token.gradient import DescentNumbers, estimate_is_token, never_at_rest
 from roundelay.algorithms.token_method import Initial
 from roundelay.engine.assemble import CannotCompileError
-from roundelay.kernels import DIM, Part, each, vector
+from roundelay.kernels import DIM, Part, Visit, each, vector
 from roundelay.problems import NoRegulariser
 
 
-def heavy_ball(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def heavy_ball(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """A descent step with momentum: y_i remembers the last step that agent i took."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
+    gradient(problem, at.agent, token, slope)
     for d in each(DIM):
-        step = method.decay * y[i, d] - method.alpha * slope[d]
-        y[i, d] = step
+        step = method.decay * states.y[at.agent, d] - method.alpha * slope[d]
+        states.y[at.agent, d] = step
         moved = token[d] + step
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
-def saturating(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def saturating(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """Uses a name that only the Python engine can be given."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
-    size = method.alpha * exp(-hop / 500.0)
+    gradient(problem, at.agent, token, slope)
+    size = method.alpha * exp(-at.hop / 500.0)
     for d in each(DIM):
         moved = token[d] - size * slope[d]
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
-def not_for_numba(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def not_for_numba(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """Mixes types in a way that only Python can run."""
-    step = "long" if hop == 0 else 0.01
+    step = "long" if at.hop == 0 else 0.01
     for d in each(DIM):
         token[d] = token[d] + (0.01 if step == "long" else step)
-        x[i, d] = 1.0
+        states.x[at.agent, d] = 1.0
     return 0.0, 0.0
 
 

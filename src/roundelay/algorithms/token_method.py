@@ -13,7 +13,7 @@ from roundelay.algorithms.parts.defences import Defence, NoDefence
 from roundelay.algorithms.parts.perturbations import Perturbation
 from roundelay.algorithms.parts.starts import SealedSum, Start
 from roundelay.algorithms.parts.xsteps import ClippedGradient, XStep
-from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
+from roundelay.algorithms.update import ADMMNumbers, along_all, estimate, step_once, unrest, visit
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Walk
@@ -134,13 +134,16 @@ class TokenADMM:
     def update(self) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
         parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part(), self.defence.part())
-        functions: list[tuple[str, Callable[..., Any]]] = [
-            ("visit", getattr(self.perturbation, "visit", visit)),
-            ("estimate", estimate),
-            ("unrest", unrest),
-            *(pair for part in parts for pair in part.functions),
-        ]
-        return Part(tuple(functions), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
+        functions: dict[str, Callable[..., Any]] = {
+            "visit": visit,
+            "estimate": estimate,
+            "unrest": unrest,
+            "along": along_all,
+            "x_step": step_once,
+        }
+        for part in parts:
+            functions.update(part.functions)
+        return Part(tuple(functions.items()), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
 
     def start_states(self, seed: int, problem: Problem) -> Initial:
         """x_i and y_i as the start says, c_i = x_i − y_i/ρ unless it says otherwise."""

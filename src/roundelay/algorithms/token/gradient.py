@@ -10,9 +10,9 @@ import numpy as np
 
 from roundelay.algorithms.lemmas import Conditions, gradient_step
 from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
-from roundelay.algorithms.slots import at_token, estimate, gradient
+from roundelay.algorithms.slots import Agents, at_token, estimate, gradient
 from roundelay.algorithms.token_method import Initial, check_choice
-from roundelay.kernels import DIM, Matrix, Part, Vector, each, norm, vector
+from roundelay.kernels import DIM, Matrix, Part, Vector, Visit, each, norm, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, MetropolisWalk, Walk
 from roundelay.problems import NoRegulariser, Problem, Regulariser
@@ -26,33 +26,22 @@ class WPGNumbers(NamedTuple):
 
 
 def visit_wpg(
-    problem: Any,
-    method: WPGNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: WPGNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """y_i⁺ = z − α∇f_i(z), z̄⁺ = z̄ + (y_i⁺ − y_i)/N, z = prox of αr/N at z̄; x_i keeps the z that i saw."""
     z, slope, change = vector(DIM), vector(DIM), vector(DIM)
-    alpha = method.alpha
+    i, agents, alpha = at.agent, at.agents, method.alpha
     estimate(method, agents, token, z)
     gradient(problem, i, z, slope)
     inverse_agents = 1.0 / agents
     for d in each(DIM):
         own = z[d] - alpha * slope[d]
-        change[d] = own - share[i, d]
+        change[d] = own - states.share[i, d]
         moved = token[d] + change[d] * inverse_agents
-        share[i, d] += agents * (moved - token[d])
+        states.share[i, d] += agents * (moved - token[d])
         token[d] = moved
-        x[i, d] = z[d]
-        y[i, d] = own
+        states.x[i, d] = z[d]
+        states.y[i, d] = own
     if watch:
         return 0.0, norm(change) / alpha
     return 0.0, 0.0
@@ -147,27 +136,16 @@ class DescentNumbers(NamedTuple):
 
 
 def visit_descent(
-    problem: Any,
-    method: DescentNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: DescentNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """z⁺ = z − α_k∇f_i(z); x_i keeps the token that i sent."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
-    step = method.alpha / (turn + 1.0) ** method.decay
+    gradient(problem, at.agent, token, slope)
+    step = method.alpha / (at.turn + 1.0) ** method.decay
     for d in each(DIM):
         moved = token[d] - step * slope[d]
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
@@ -255,28 +233,18 @@ class SAGNumbers(NamedTuple):
 
 
 def visit_sag(
-    problem: Any,
-    method: SAGNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: SAGNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """ḡ += (∇f_i(x) − h_i)/N, h_i = ∇f_i(x), x −= γḡ. ḡ travels with the token, in the row below the agents'."""
     slope = vector(DIM)
+    i, mean = at.agent, states.share[at.agents]
     gradient(problem, i, token, slope)
-    inverse_agents = 1.0 / agents
+    inverse_agents = 1.0 / at.agents
     for d in each(DIM):
-        share[agents, d] += (slope[d] - y[i, d]) * inverse_agents
-        y[i, d] = slope[d]
-        token[d] -= method.gamma * share[agents, d]
-        x[i, d] = token[d]
+        mean[d] += (slope[d] - states.y[i, d]) * inverse_agents
+        states.y[i, d] = slope[d]
+        token[d] -= method.gamma * mean[d]
+        states.x[i, d] = token[d]
     return 0.0, 0.0
 
 
