@@ -15,7 +15,7 @@ from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.lemmas import Condition, Conditions
 from roundelay.algorithms.parameters import Tunable
 from roundelay.algorithms.slots import minimise
-from roundelay.kernels import DIM, Integers, Matrix, Vector, each, vector
+from roundelay.kernels import DIM, Exchange, Integers, Matrix, Vector, each, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.links import Censoring, Channel, Compressor, Plain, Rounded, channel_of
 from roundelay.networks import Network
@@ -187,16 +187,14 @@ def listens_before_turn(method: ColouredNumbers, i: int, exchange: int) -> bool:
 def send_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     out: Matrix,
 ) -> None:
     """x_i⁺ = prox_i((ρΣ_j x_j − γ_i)/(ρd_i), ρd_i) with the latest x_j; its message."""
+    i = at.agent
     w, new = vector(DIM), vector(DIM)
     for d in each(DIM):
         w[d] = inbox[0, d] - states.y[i, d]
@@ -209,17 +207,15 @@ def send_coloured(
 def receive_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """When all have spoken: γ_i⁺ = γ_i + ρΣ_j(x_i − x_j)."""
-    if exchange == method.colours - 1:
+    i = at.agent
+    if at.exchange == method.colours - 1:
         for d in each(DIM):
             states.y[i, d] += method.totals[i] * own[0, d] - inbox[0, d]
 
