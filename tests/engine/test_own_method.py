@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.algorithms import OwnVisit
 from roundelay.algorithms.slots import Agents, gradient
-from roundelay.algorithms.token.gradient import DescentNumbers, estimate_is_token, never_at_rest
-from roundelay.algorithms.token_method import Initial
+from roundelay.algorithms.token.gradient import DescentNumbers
 from roundelay.engine.assemble import CannotCompileError
-from roundelay.kernels import DIM, Part, Visit, each, vector
-from roundelay.problems import NoRegulariser
+from roundelay.kernels import DIM, Visit, each, vector
 
 
 def heavy_ball(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
@@ -60,30 +59,9 @@ class OwnMethod:
     function: Any
     alpha: float = 0.01
     momentum: float = 0.3
-    walk: Any = rl.Cycle()
-    tokens: int = 1
-    regulariser: Any = NoRegulariser()
-    needs: tuple[str, ...] = ("gradient",)
 
-    def update(self) -> Part:
-        functions = (("visit", self.function), ("estimate", estimate_is_token), ("unrest", never_at_rest))
-        return Part(functions, DescentNumbers(self.alpha, self.momentum))
-
-    def start_states(self, seed: int, problem: Any) -> Initial:
-        zero = np.zeros((problem.agents, problem.dim))
-        return Initial(zero, zero, zero)
-
-    def mean_token(self, x: Any, y: Any) -> None:
-        return
-
-    def token_scale(self, agents: int) -> float:
-        return 1.0
-
-    def no_contentment(self, content: float, dim: int, agents: int) -> str:
-        return "it is an experiment"
-
-    def parts(self) -> OwnMethod:
-        return self
+    def parts(self) -> OwnVisit:
+        return OwnVisit(self.function, DescentNumbers(self.alpha, self.momentum))
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +90,11 @@ def test_what_only_python_can_run_is_run_by_python(problem: rl.LeastSquares) -> 
         assert (run.token == rl.simulate(OwnMethod(function), problem, rl.ring(8), 50, engine="python").token).all()
         with pytest.raises(CannotCompileError, match=reason):
             rl.simulate(OwnMethod(function), problem, rl.ring(8), 50, engine="compiled")
+
+
+def test_a_regulariser_that_nothing_applies_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing applies it"):
+        OwnVisit(heavy_ball, regulariser=rl.L1(0.1))
 
 
 OWN_PROBLEM = '''

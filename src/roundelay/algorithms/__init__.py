@@ -52,7 +52,7 @@ from roundelay.algorithms.token.gradient import MCSAG, WPG, IncrementalGradient
 from roundelay.algorithms.token.incremental import IADMM, PIADMM1, PIADMM2, SIADMM, RandomStart
 from roundelay.algorithms.token.one_pass import OnePass
 from roundelay.algorithms.token.walking import IPWADMM, PWADMM, WADMM
-from roundelay.algorithms.token_method import Initial, TokenADMM, TokenMethod
+from roundelay.algorithms.token_method import OwnVisit, TokenADMM, TokenMethod
 
 __all__ = [
     "CHOCO",
@@ -89,12 +89,12 @@ __all__ = [
     "GradientTracking",
     "IncrementalGradient",
     "Inertia",
-    "Initial",
     "MaskedLinks",
     "Metropolis",
     "Mixing",
     "NoDefence",
     "OnePass",
+    "OwnVisit",
     "Penalties",
     "PenaltyPerturbedADMM",
     "Perturbation",
