@@ -17,7 +17,8 @@ from roundelay.algorithms.update import ADMMNumbers, along_all, estimate, step_o
 from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Cycle, Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
 
 
 class TokenMethod(Protocol):

@@ -7,14 +7,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.lemmas import Conditions, gradient_step
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import Agents, at_token, estimate, gradient
 from roundelay.algorithms.token_method import OwnVisit, check_choice
 from roundelay.kernels import DIM, Vector, Visit, each, norm, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, MetropolisWalk, Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
+from roundelay.registry import register
 
 
 class WPGNumbers(NamedTuple):
@@ -62,6 +64,7 @@ def unrest_wpg(problem: Any, method: WPGNumbers, i: int, agents: int, token: Vec
     return norm(slope) + rounding
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class WPG:
     """Walk proximal gradient (Mao, Gu, Yin 2018).
@@ -122,6 +125,7 @@ def visit_descent(
     return 0.0, 0.0
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class IncrementalGradient:
     """Incremental gradient on a cycle, or random-walk gradient on a random walk.
@@ -174,6 +178,7 @@ def visit_sag(
     return 0.0, 0.0
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class MCSAG:
     """Markov-chain SAG: the stochastic average gradient on a random walk (Even 2023).
