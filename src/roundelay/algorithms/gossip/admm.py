@@ -1,4 +1,4 @@
-"""Coloured D-ADMM: neighbours work one after another, each with the latest that it has heard."""
+"""Decentralised ADMM: D-ADMM, COCA, weighted and quantised ADMM by one update; coloured D-ADMM, in which neighbours take turns."""
 
 from __future__ import annotations
 
@@ -171,6 +171,9 @@ class QuantisedADMM:
     def conditions(self, problem: Problem) -> Conditions:
         """It does not converge, but to a floor."""
         return Conditions()
+
+
+# ---------------------------------------------------------------- coloured: each with the latest that it has heard
 
 
 class ColouredNumbers(NamedTuple):

@@ -1,4 +1,4 @@
-"""Starts that hide each agent's gradient: under masks that cancel in the sum."""
+"""The fourth choice: where the agents start. At zero, at random, or hiding their gradients under masks that cancel in the sum."""
 
 from __future__ import annotations
 
