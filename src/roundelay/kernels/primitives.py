@@ -41,6 +41,25 @@ class Part:
     why_not_compiled: str = ""
 
 
+class Visit(NamedTuple):
+    """Where a visit of a token is: the run's seed, the agent, the hop, how often it was here before, how many agents."""
+
+    seed: int
+    agent: int
+    hop: int
+    turn: int
+    agents: int
+
+
+class Exchange(NamedTuple):
+    """Where an exchange of messages is: the run's seed, the agent, the iteration, and which of its exchanges."""
+
+    seed: int
+    agent: int
+    iteration: int
+    exchange: int
+
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Cube = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Starts that hide each agent's gradient: under masks that cancel in the sum."""
+"""The fourth choice: where the agents start. At zero, at random, or hiding their gradients under masks that cancel in the sum."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class SealedSum:
 
 
 class Beginning(NamedTuple):
-    """x_i⁰ and y_i⁰ of all agents.
+    """The states before the first hop: x_i, y_i and the shares c_i of all agents.
 
-    `share` holds c_i⁰ where it is not just x_i⁰ − y_i⁰/ρ, `token` the token's start where that is not 0, and `sealed`
-    the sum from which it came.
+    c_i is x_i − y_i/ρ, unless the start masks it. `token` is where the token starts, if not at 0, and `sealed` a sum
+    that goes round once before the first hop, from which it came.
     """
 
     x: Matrix
     y: Matrix
-    share: Matrix | None = None
+    share: Matrix
     token: Vector | None = None
     sealed: SealedSum | None = None
 
 
 class Start(Protocol):
-    """A rule for x_i⁰ and y_i⁰, and where it is not 0 for the token.
+    """A rule for x_i⁰, y_i⁰ and c_i⁰, and where it is not 0 for the token.
 
     One that works with a single token only has `one_token = True`.
     """
@@ -55,7 +55,7 @@ class ZeroStart:
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
         shape = (problem.agents, problem.dim)
-        return Beginning(np.zeros(shape), np.zeros(shape))
+        return Beginning(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
 
 @register(Start, "uniform")
@@ -77,7 +77,8 @@ class UniformStart:
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
         x = uniform_states(seed, problem, self.low, self.high)
-        return Beginning(x, (-rho if self.printed_sign else rho) * x)
+        y = (-rho if self.printed_sign else rho) * x
+        return Beginning(x, y, x - y / rho)
 
 
 def check_bounds(low: float, high: float) -> None:
