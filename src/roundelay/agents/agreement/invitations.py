@@ -21,7 +21,7 @@ from roundelay.agents.agreement.signed_text import (
 )
 from roundelay.agents.agreement.tables import LONGEST_ADDRESS, LONGEST_NAME, Fields, check_address, check_site_name
 from roundelay.masks.agreement import KEY_BYTES
-from roundelay.networks.checks import join_names
+from roundelay.networks.network_checks import join_names
 
 LONGEST_COLUMN = 100
 MOST_COLUMNS = 10_000

@@ -14,7 +14,7 @@ from roundelay.agents.agreement.invitations import Invitation, check_fits_task, 
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
 from roundelay.agents.agreement.tables import in_short
 from roundelay.networks import Network
-from roundelay.networks.checks import join_names, shorten_names
+from roundelay.networks.network_checks import join_names, shorten_names
 
 
 @dataclass(frozen=True)
