@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.paper.assemble import all_pieces
 from roundelay.paper.pieces import QUICK, Measured, Piece, fingerprint, run_pieces, write_measured
+from roundelay.paper.reproduction import all_pieces
 
 
 def shared_folder(factory: pytest.TempPathFactory, worker: str) -> Path:

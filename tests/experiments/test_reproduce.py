@@ -8,10 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from roundelay.cli.app import app
-from roundelay.paper.assemble import FIGURES, all_pieces, assemble, entry_named
 from roundelay.paper.counting import count_system
 from roundelay.paper.document import Table
-from roundelay.paper.lemmas import rises_of
 from roundelay.paper.pieces import (
     FULL,
     QUICK,
@@ -24,8 +22,10 @@ from roundelay.paper.pieces import (
     write_measured,
 )
 from roundelay.paper.report import write_files
-from roundelay.paper.report.files import write_numbers, write_tables
 from roundelay.paper.report.markup import figures_of
+from roundelay.paper.report.writing import write_numbers, write_tables
+from roundelay.paper.reproduction import FIGURES, all_pieces, assemble, figure_named
+from roundelay.paper.theory import rises_of
 from roundelay.plots.chart import ChartFigure
 
 
@@ -158,8 +158,8 @@ def test_an_unknown_figure_is_refused_in_words():
 
 
 def test_only_what_a_figure_needs_is_computed():
-    assert all(piece.name.startswith("fig3") for piece in entry_named("fig3").pieces)
-    assert len(entry_named("fig3").pieces) == 18
+    assert all(piece.name.startswith("fig3") for piece in figure_named("fig3").pieces)
+    assert len(figure_named("fig3").pieces) == 18
 
 
 # ---------------------------------------------------------------- small parts

@@ -106,8 +106,8 @@ def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    """Return "a", "a and b" or "a, b and c"; nothing for none."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def shorten_names(first_names: Sequence[str], total: int, most: int = 8) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 import roundelay
-from roundelay.comparison.workers import workers
+from roundelay.comparison.workers import Told, workers
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,6 @@ def read_measured(path: Path) -> Measured:
     content = json.loads(path.read_text(encoding="utf-8"))
     tables = {name: pd.DataFrame(columns) for name, columns in content["tables"].items()}
     return Measured(content["numbers"], tables)
-
-
-# (what, done, total)
-Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pandas as pd
 import roundelay as rl
 from roundelay.networks.tours.hamiltonian import find_cycle
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.readings import AGENTS, DENSITY, runs
-from roundelay.paper.settings import LEVEL, data
+from roundelay.paper.readings import runs
+from roundelay.paper.settings import AGENTS, DENSITY, LEVEL, data
 
 CONNECTIVITY, FIRST_ORDER, INEXACT = "connectivity", "first order or exact", "methods called inexact"
 STRAGGLER, HAMILTONIAN, RESIDUE = "straggler", "Hamiltonian cycles", "noise that fades"

@@ -25,7 +25,7 @@ _PREFIX = struct.Struct(">BI")  # whether the message is compressed, and its len
 # ------------------------------------------------------------ bytes from segments
 
 
-class Piece(NamedTuple):
+class Stretch(NamedTuple):
     """Bytes without a gap among them; `offset` counts from the first of the direction that is known."""
 
     offset: int
@@ -42,7 +42,7 @@ class Stream:
 
     source: Endpoint
     destination: Endpoint
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Stretch, ...]
     begun: bool
     missing: int
 
@@ -82,7 +82,7 @@ def _connections(segments: list[Segment]) -> list[list[Segment]]:
 
 def _assembled(source: Endpoint, destination: Endpoint, segments: list[Segment]) -> Stream:
     placed, begun = _placed(segments)
-    pieces: list[Piece] = []
+    pieces: list[Stretch] = []
     parts: list[bytes] = []
     first = end = missing = 0
     for offset, _, _, payload in placed:
@@ -99,9 +99,9 @@ def _assembled(source: Endpoint, destination: Endpoint, segments: list[Segment])
     return Stream(source, destination, tuple(pieces), begun, missing + max(furthest - end, 0))
 
 
-def _close(pieces: list[Piece], offset: int, parts: list[bytes]) -> None:
+def _close(pieces: list[Stretch], offset: int, parts: list[bytes]) -> None:
     if parts:
-        pieces.append(Piece(offset, b"".join(parts)))
+        pieces.append(Stretch(offset, b"".join(parts)))
     parts.clear()
 
 
