@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roundelay.comparison.costs import brief, short
 from roundelay.comparison.ground import checked_ground
-from roundelay.comparison.naming import named, value_in_words
-from roundelay.comparison.naming import parameters as parameters_of
+from roundelay.comparison.naming import named, parameters as parameters_of, value_in_words
 from roundelay.comparison.search import Coordinate, Point, Score, Search, coordinates_of
 from roundelay.comparison.trials import Race, Rank, Trial
 from roundelay.engine.assemble import EngineChoice

@@ -9,23 +9,9 @@
 The kernel functions stand with the first two; those of the conditions are in `crossing`.
 """
 
-from roundelay.links.channel import Censoring, Channel, channel_of
-from roundelay.links.compressors import Compressor, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
-from roundelay.links.conditions import BernoulliLoss, GilbertElliott, NetworkConditions
-
-__all__ = [
-    "BernoulliLoss",
-    "Censoring",
-    "Channel",
-    "Compressor",
-    "GilbertElliott",
-    "NetworkConditions",
-    "Plain",
-    "Quantised",
-    "RandomK",
-    "Rounded",
-    "Signs",
-    "TopK",
-    "TopShare",
-    "channel_of",
-]
+from roundelay.links.channel import (
+    channel_of as channel_of,
+)
+from roundelay.links.compressors import (
+    Compressor as Compressor,
+)
