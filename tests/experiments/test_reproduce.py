@@ -16,7 +16,7 @@ from roundelay.paper.pieces import (
     Effort,
     Measured,
     Piece,
-    fingerprint,
+    code_fingerprint,
     read_measured,
     run_pieces,
     write_measured,
@@ -77,7 +77,7 @@ def test_what_other_code_computed_is_dropped(tmp_path):
     run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
     assert not stale.exists()
     assert other.exists()
-    assert (tmp_path / f"quick-{fingerprint()}").is_dir()
+    assert (tmp_path / f"quick-{code_fingerprint()}").is_dir()
 
 
 def test_an_error_in_a_piece_reaches_the_reader_and_keeps_the_others(tmp_path):

@@ -15,7 +15,7 @@ from typing import Any
 
 import roundelay as rl
 from roundelay.comparison.costs import brief
-from roundelay.comparison.field_methods import ENTRIES, KINDS, FieldEntry, Kind, entry_named
+from roundelay.comparison.field_methods import ENTRIES, KINDS, OWN, FieldEntry, Kind, entry_named
 from roundelay.comparison.workers import Told, workers
 
 LEVEL = 1e-6
@@ -273,11 +273,9 @@ def _readings(cells: Sequence[Cell]) -> str:
     lines = []
     for panel in dict.fromkeys(cell.panel for cell in cells):
         best = {cell.method: best_of(cell) for cell in cells if cell.panel == panel}
-        own = best.get(rl.IADMM.name, math.inf)
+        own = best.get(OWN, math.inf)
         ahead = sorted((units, method) for method, units in best.items() if units < own)
         words = ", ".join(f"{method} ({units:,.0f})" for units, method in ahead) or "no method"
         amount = f"{own:,.0f}" if math.isfinite(own) else "not there in its budget"
-        lines.append(
-            f"- {panel.split(', ', 1)[1]}: {rl.IADMM.name} at its better parameters {amount}; fewer units: {words}."
-        )
+        lines.append(f"- {panel.split(', ', 1)[1]}: {OWN} at its better parameters {amount}; fewer units: {words}.")
     return "\n".join(lines)

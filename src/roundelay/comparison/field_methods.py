@@ -97,6 +97,8 @@ ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.PrimalPerturbedADMM, exact=False, solves_exactly=True),
     FieldEntry(rl.PenaltyPerturbedADMM, exact=False, solves_exactly=True),
 )  # fmt: skip
+# Whom the others are read against.
+OWN = rl.IADMM.name
 
 
 def entry_named(name: str) -> FieldEntry:

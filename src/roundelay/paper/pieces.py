@@ -87,7 +87,7 @@ def run_pieces(
 
     What was kept counts only for the code and the effort it was made with.
     """
-    kept = folder / f"{effort.name}-{fingerprint()}"
+    kept = folder / f"{effort.name}-{code_fingerprint()}"
     for stale in folder.glob(f"{effort.name}-*"):
         if stale != kept:
             shutil.rmtree(stale, ignore_errors=True)
@@ -115,7 +115,7 @@ def _compute(
                 report("pieces", done, total)
 
 
-def fingerprint() -> str:
+def code_fingerprint() -> str:
     """A few letters that change with any line of the package's code."""
     digest = hashlib.sha256()
     root = Path(roundelay.__file__).parent

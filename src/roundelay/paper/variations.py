@@ -93,15 +93,14 @@ def measure_straggler(effort: Effort) -> Measured:
     times = np.ones(AGENTS)
     times[7] = SLOWER
     numbers = {}
-    for method in (rl.DADMM(c=0.2), rl.IADMM()):
-        gossip = isinstance(method, rl.DADMM)
+    for method, hops, iterations in ((rl.DADMM(c=0.2), None, 300), (rl.IADMM(), 4_000, None)):
         seconds = [
             rl.simulate(
                 method,
                 problem,
                 network,
-                hops=None if gossip else 4_000,
-                iterations=300 if gossip else None,
+                hops=hops,
+                iterations=iterations,
                 conditions=rl.NetworkConditions(compute=compute),
                 progress=False,
             ).cost_to(LEVEL, "seconds")
