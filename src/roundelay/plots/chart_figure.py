@@ -33,7 +33,6 @@ OFFSET = 5.0
 ACROSS = {"left": ("right", -1), "center": ("center", 0), "right": ("left", 1)}
 UPWARDS = {"bottom": ("top", -1), "middle": ("center", 0), "top": ("bottom", 1)}
 
-
 # The width and height of a panel in inches, by the number of columns; more columns are as narrow as three.
 _SIZES = {1: (7.6, 4.4), 2: (5.4, 3.8), 3: (4.3, 3.5)}
 
@@ -45,7 +44,6 @@ TITLE_LINE = 0.3
 
 MANY_DECADES = 1e4
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
 
 # The first line of each label and place in the palette.
 Lines: TypeAlias = "dict[tuple[str, int], Line2D]"
