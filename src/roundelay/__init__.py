@@ -78,7 +78,7 @@ from roundelay.algorithms.token.walking import (
 from roundelay.comparison.comparing import (
     compare as compare,
 )
-from roundelay.comparison.result import (
+from roundelay.comparison.comparison import (
     Comparison as Comparison,
 )
 from roundelay.comparison.tuning import (
