@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from roundelay.agents.agreement.invitations import header_columns
 from roundelay.agents.agreement.plan import Column, Task
 from roundelay.agents.data.parquet import largest_claim
 from roundelay.agents.data.reading import Table, read_table
@@ -79,6 +80,7 @@ def test_numbers_are_read_to_the_last_digit(tmp_path: Path) -> None:
         (GOOD.replace("age [years]", "age [months]"), ['"age" in "months"', 'in "years"', "convert"]),
         (GOOD.replace("age [years]", "age"), ["without a unit", 'in "years"']),
         (GOOD.replace("who", "age [days]"), ['"age" 2 times', "rename"]),
+        (GOOD.replace("who", "[years]"), ["header", "column 2", "no name"]),
         (GOOD.replace("40.25", "old"), ["Line 3", '"age [years]"', "text", "leave a cell empty"]),
         (GOOD.replace("40.25", "4_0"), ["Line 3", "text"]),
         (GOOD.replace("40.25", "-true"), ["Line 3", "text"]),
@@ -112,6 +114,13 @@ def test_a_refusal_does_not_show_the_value(tmp_path: Path, secret: str) -> None:
         from_text(tmp_path, GOOD.replace("40.25", secret))
     assert secret not in str(refusal.value) and "314159" not in str(refusal.value)
     assert "271828" not in str(refusal.value)
+
+
+def test_what_init_reads_of_a_header_is_found_in_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "site.csv"
+    path.write_text("blood  pressure [mm Hg],age[ years ],y\n120,30,7\n130,40,8\n")
+    *features, target = header_columns(path)
+    assert read_table(path, Task("least_squares", tuple(features), target)).features[:, 0].tolist() == [120.0, 130.0]
 
 
 def test_a_forgotten_header_is_not_shown(tmp_path: Path) -> None:

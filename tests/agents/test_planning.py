@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundelay.agents.agreement.invitations import Invitation, column_of, header_columns
-from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
+from roundelay.agents.agreement.invitations import Invitation, header_columns
+from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task, column_of
 from roundelay.agents.agreement.planning import changes, dropped, joined, plan_ring, renewed
 from tests.agents.conftest import ALGORITHM, COLUMNS, TASK, invited, ring_of, site
 from tests.agents.fuzzing import patient
@@ -235,18 +235,26 @@ def test_every_change_is_told() -> None:
         ("age", Column("age")),
         ("age []", Column("age")),
         ("a [b] [c]", Column("a [b]", "c")),
-        ("[years]", Column("[years]")),
+        ("blood  pressure [mm Hg]", Column("blood pressure", "mm Hg")),
+        ("blood\npressure\t[ mm  Hg ]", Column("blood pressure", "mm Hg")),
     ],
 )
 def test_the_cells_of_a_header(cell: str, column: Column) -> None:
     assert column_of(cell) == column
+    assert column_of(str(column)) == column
+
+
+@pytest.mark.parametrize("cell", ["", " ", "[years]", " [ years ]", "[]"])
+def test_a_cell_without_a_name_is_refused(cell: str) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        column_of(cell)
 
 
 def test_only_the_header_is_read(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes('\ufeffage [years],"length, standing [cm]",outcome\r\n'.encode() + b"\x00\xff not text\n")
     assert header_columns(path) == (Column("age", "years"), Column("length, standing", "cm"), Column("outcome"))
-    for content in (b"", b"a,,b\n", b"\xff\xfe\n"):
+    for content in (b"", b"a,,b\n", b"a,[years],b\n", b"\xff\xfe\n"):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"The header of .*data\.csv"):
             header_columns(path)

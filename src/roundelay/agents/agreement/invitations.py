@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from roundelay.agents.agreement.identity import LONGEST_CERTIFICATE, Identity, check_certificate, is_signed_by
-from roundelay.agents.agreement.plan import Column, Member, Task
+from roundelay.agents.agreement.plan import Column, Member, Task, columns_of
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -62,8 +61,10 @@ def column_from(fields: Fields) -> Column:
     fields.only("name", "unit")
     column = Column(fields.text("name", LONGEST_COLUMN), fields.text("unit", LONGEST_COLUMN))
     for name, text in (("name", column.name), ("unit", column.unit)):
-        if not text.isprintable() or text != text.strip():
-            raise fields.refusal(name, "use letters that can be printed, without spaces at the ends")
+        if not text.isprintable() or text != " ".join(text.split()):
+            raise fields.refusal(
+                name, "use letters that can be printed, with one space between words and none at the ends"
+            )
     if not column.name:
         raise fields.refusal("name", "give the column a name")
     return column
@@ -128,15 +129,6 @@ def read_invitation(text: bytes, where: str) -> Invitation:
     return Invitation(member.name, member.certificate, member.mask_key, member.address, columns_from(fields, "columns"))
 
 
-_HEADER = re.compile(r"(.*\S)\s*\[\s*([^\[\]]*?)\s*\]")
-
-
-def column_of(cell: str) -> Column:
-    """The column that a cell of a header names: "age [years]" is age in years."""
-    fits = _HEADER.fullmatch(cell.strip())
-    return Column(fits.group(1), fits.group(2)) if fits else Column(cell.strip())
-
-
 def header_columns(path: Path) -> tuple[Column, ...]:
     """The columns of a CSV file, from its header; nothing else of it is read."""
     try:
@@ -145,10 +137,9 @@ def header_columns(path: Path) -> tuple[Column, ...]:
             header = next(csv.reader(line.decode("utf-8-sig") for line in file), [])
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"The header of {path} can't be read: save the data as CSV in UTF-8.") from None
-    columns = tuple(column_of(cell) for cell in header)
-    if not columns or not all(column.name for column in columns):
-        raise ValueError(f"The header of {path} has a column without a name: name every column in the first line.")
-    return columns
+    if not header:
+        raise ValueError(f"The header of {path} is empty: name every column in the first line.")
+    return columns_of(header, str(path))
 
 
 def check_same_columns(invitations: Sequence[Invitation]) -> None:

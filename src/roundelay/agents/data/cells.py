@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.agents.agreement.plan import Column, Task
+from roundelay.agents.agreement.plan import Column, Task, column_of, columns_of
 from roundelay.kernels import Matrix
 
 if TYPE_CHECKING:
     from _csv import Reader
-
-UNIT = re.compile(r"(?P<name>.*?)\s*\[(?P<unit>[^\[\]]*)\]", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +40,13 @@ def wanted(task: Task) -> tuple[Column, ...]:
     return (*task.features, task.target)
 
 
-def column_of(heading: str) -> Column:
-    """What a cell of the header says: "age [years]" is the age in years."""
-    heading = " ".join(heading.split())
-    found = UNIT.fullmatch(heading)
-    return Column(found["name"], found["unit"].strip()) if found else Column(heading)
-
-
 def find_columns(file: str, header: Sequence[str], task: Task) -> list[int]:
     """The number of each column in the header, in the order of `Cells`."""
-    present = [column_of(heading) for heading in header]
+    present = columns_of(header, file)
     return [_find(file, present, column) for column in wanted(task)]
 
 
-def _find(file: str, present: list[Column], column: Column) -> int:
+def _find(file: str, present: Sequence[Column], column: Column) -> int:
     # Read as a heading too, so that a name that has brackets itself meets its own kind.
     sought = column_of(str(column))
     numbers = [number for number, other in enumerate(present) if other.name == sought.name]

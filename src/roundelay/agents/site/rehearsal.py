@@ -21,8 +21,8 @@ import numpy as np
 from roundelay.agents.agreement.disk import PUBLIC, write_whole
 from roundelay.agents.agreement.folder import accept
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
-from roundelay.agents.agreement.invitations import column_of, read_invitation, write_invitation
-from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_of
 from roundelay.agents.agreement.planning import plan_ring
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
@@ -151,7 +151,7 @@ def prepare(
 ) -> Rehearsal:
     """Write every site's rows, make its keys, exchange the invitations, plan the ring, and accept it everywhere."""
     folder.mkdir(parents=True, exist_ok=True)
-    columns = tuple(column_of(cell) for cell in header)
+    columns = columns_of(header, "the data")
     invitations, seats = [], []
     for name, rows, port in zip(names, parts, _free_ports(len(names)), strict=True):
         home = folder / name
