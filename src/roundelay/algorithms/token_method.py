@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -103,6 +103,9 @@ class TokenADMM:
     (`xstep`), what is perturbed (`perturbation`), how it starts (`start`), and what hides the contributions (`defence`).
     Besides, the token may carry a regulariser, and several tokens may go round at once.
     """
+
+    # The token is the mean of the agents' shares c_i, which can be summed anew, and `unrest` says how far it is from balance.
+    has_shares: ClassVar[bool] = True
 
     rho: float
     walk: Walk

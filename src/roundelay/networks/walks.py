@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 
 class Walk(Protocol):
-    """A rule by which tokens travel on a network."""
+    """A rule by which tokens travel on a network. One that goes round the network's tour has `on_tour = True`."""
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -86,6 +86,8 @@ def tour_part(order: Integers) -> Part:
 @dataclass(frozen=True)
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
+
+    on_tour: ClassVar[bool] = True
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""

@@ -11,11 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.algorithms.parts.defences import MaskedLinks
-from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
+from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
-from roundelay.networks.walks import Cycle
 
 Kind = Literal["least_squares", "logistic", "custom"]
 Missing = Literal["refuse", "drop"]
@@ -160,7 +158,7 @@ class RingPlan:
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
         _ = self.network, self.method  # refuses what is not a network, or not a token method, now
-        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+        if (self.epoch or self.warm) and not self.has_shares:
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
@@ -194,9 +192,10 @@ class RingPlan:
         method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
         if getattr(method, "walk", None) is None or method.tokens != 1:
             raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
-        if isinstance(getattr(method, "defence", None), MaskedLinks):
+        defence = getattr(method, "defence", None)
+        if defence is not None and defence.wire is not None:
             raise ValueError(
-                "The links of a ring are encrypted already: leave out MaskedLinks, which is for simulations."
+                f"The links of a ring are encrypted already: leave out {type(defence).__name__}, which is for simulations."
             )
         for name in ("alpha", "gamma"):
             if getattr(self.algorithm, name, 0.0) is None:
@@ -213,7 +212,12 @@ class RingPlan:
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return isinstance(self.method.walk, Cycle)
+        return bool(getattr(self.method.walk, "on_tour", False))
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether the token is the mean of the members' shares, so that it can be summed anew."""
+        return bool(getattr(self.method, "has_shares", False))
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:

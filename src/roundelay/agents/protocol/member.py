@@ -18,7 +18,7 @@ from roundelay.agents.data.statistics import decode_limbs, encode_limbs, hide_ca
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
-from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.parts.starts import OneAgent
 from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.laps import Lap, lap_along, lap_at
@@ -304,7 +304,7 @@ class Member:
         if not held.begun:
             warm = self.warm(held.told) if self.plan.warm and self.warm is not None else None
             held.x[me], held.y[me], held.share[me] = begin(
-                self.method, self.problem, me, self.plan.agents, self.seed, self.secrets, warm
+                self.method, self.problem, OneAgent(me, self.plan.agents, self.seed, self.secrets), warm
             )
             held.begun = True
 
@@ -366,7 +366,7 @@ class Member:
             )
         content = 0
         unrest = float("nan")
-        if isinstance(self.method, TokenADMM) and tolerance is not None:
+        if self.plan.has_shares and tolerance is not None:
             likely = primal <= tolerance and dual <= tolerance
             if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
                 unrest = self._unrest(token)
@@ -398,13 +398,14 @@ class Member:
 
         Any member may do so by itself: what it adds it takes back, whatever the others do.
         """
-        if self._noisy or not isinstance(self.method, TokenADMM):
+        method: Any = self.method
+        if self._noisy or not hasattr(method, "defence"):
             return
         self._noisy = True
         noise = ContributionNoise()
         # The noise counts from now on, not from the first visit.
         size = noise.scale * noise.decay**-self.held.visits
-        self.method = replace(self.method, defence=replace(noise, scale=size))
+        self.method = replace(method, defence=replace(noise, scale=size))
         self._functions = None
 
     # ------------------------------------------------------------ the end
