@@ -12,7 +12,7 @@ import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import Phase, unpack_baton
-from roundelay.agents.protocol.member import layout_of
+from roundelay.agents.protocol.holder import layout_of
 from roundelay.agents.protocol.wire import unpack_frame
 from roundelay.algorithms.parts.starts import Beginning, OneAgent
 from tests.agents.played import played

@@ -31,7 +31,13 @@ def test_a_zero_sum_start_has_the_masks_as_its_shares():
 
 @pytest.mark.parametrize(
     "start",
-    [rl.ZeroStart(), rl.UniformStart(-3.0, 8.0), rl.UniformStart(printed_sign=True), rl.ZeroSumStart(), rl.SealedStart()],
+    [
+        rl.ZeroStart(),
+        rl.UniformStart(-3.0, 8.0),
+        rl.UniformStart(printed_sign=True),
+        rl.ZeroSumStart(),
+        rl.SealedStart(),
+    ],
     ids=repr,
 )
 def test_an_agent_alone_finds_its_own_row_of_the_start(start):

@@ -7,8 +7,8 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import grid_of
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Visit
-from roundelay.agents.protocol.member import Member
 from roundelay.agents.site.status import Leak, PrivacyStatus
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Matrix, Vector
@@ -75,7 +75,7 @@ def _received(row: Visit, plan: RingPlan) -> Vector:
     return np.zeros(plan.dim)
 
 
-def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
+def measure(member: Holder, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
 
     `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
@@ -100,9 +100,9 @@ def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     return PrivacyStatus(len(visits), best, _sentence(best))
 
 
-def _own_y(member: Member, visits: Visits) -> Vector:
+def _own_y(member: Holder, visits: Visits) -> Vector:
     """What this agent's y was after these visits: the update itself, made again from its own start."""
-    again = Member(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
+    again = Holder(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
     again.held.told = member.held.told
     for hop, received in zip(visits.hop.tolist(), visits.received, strict=True):
         again.visit(Baton(Phase.ITERATE, hop, 0, 0, 0, 0, received))

@@ -83,7 +83,7 @@ def demo(
       roundelay ring demo
     """
     from roundelay.agents.agreement.plan import Stopping
-    from roundelay.agents.site.rehearsal import prepare, uneven_parts
+    from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
     from roundelay.algorithms import PIADMM1, SealedStart
 
     header, rows = _diabetes()
@@ -91,9 +91,9 @@ def demo(
     if folder.exists():
         shutil.rmtree(folder)
     algorithm = PIADMM1(rho=0.3, start=SealedStart())
-    rehearsal = prepare(
-        folder, NAMES[:SITES], header, parts, "progression", "least_squares", algorithm, Stopping(1e-9)
-    )  # fmt: skip
+    task = fit_by_all_others(header, "progression", "least_squares")
+    sites = dict(zip(NAMES, parts, strict=False))
+    rehearsal = prepare_ring(folder, header, sites, task, algorithm, Stopping(1e-9))
     sizes = ", ".join(f"{seat.name} {seat.rows}" for seat in rehearsal.seats)
     typer.echo(f"{SITES} sites with {len(rows)} patients ({sizes}) fit one linear model. No row leaves its site.")
     victim = rehearsal.seats[2]
@@ -182,7 +182,7 @@ def _wire(rehearsal: Rehearsal, tapped: Path | None) -> None:
 
 def _privacy(rehearsal: Rehearsal) -> None:
     """What the two neighbours of a site together could infer, by its own measurement."""
-    from roundelay.agents.site.site import read_privacy
+    from roundelay.agents.site.taking_part import read_privacy
 
     seat = rehearsal.seats[0]
     privacy = read_privacy(seat.folder, rehearsal.plan.run)
