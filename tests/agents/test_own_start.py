@@ -29,7 +29,7 @@ class Staggered:
 
     def draw(self, seed: int, problem: Any, rho: float) -> Beginning:
         x = np.outer(np.arange(problem.agents), np.ones(problem.dim))
-        return Beginning(x, rho * x)
+        return Beginning(x, rho * x, x - rho * x / rho)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Downhill:
 
     def draw(self, seed: int, problem: Any, rho: float) -> Beginning:
         x = -problem.gradients(np.zeros((problem.agents, problem.dim)))
-        return Beginning(x, rho * x)
+        return Beginning(x, rho * x, x - rho * x / rho)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OwnDownhill(Downhill):
 
     def own(self, agent: OneAgent, problem: Any, rho: float) -> Beginning:
         x = -problem.gradients(np.zeros((1, problem.dim)))[0]
-        return Beginning(x, rho * x)
+        return Beginning(x, rho * x, x - rho * x / rho)
 
 
 def tokens_of_a_ring(algorithm: Any) -> np.ndarray:

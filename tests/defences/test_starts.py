@@ -49,9 +49,9 @@ def test_an_agent_alone_finds_its_own_row_of_the_start(start):
         np.testing.assert_array_equal(own.x, everyone.x[me])
         np.testing.assert_array_equal(own.y, everyone.y[me])
         grid = getattr(start, "sum_grid", None)
-        assert (own.share is None) == (everyone.share is None) and (grid is None) == (everyone.token is None)
-        if own.share is not None:
-            np.testing.assert_array_equal(grid.rounded(own.share) if grid else own.share, everyone.share[me])
+        assert (grid is None) == (everyone.token is None)
+        share = np.zeros(2) if everyone.share is None else everyone.share[me]
+        np.testing.assert_array_equal(grid.rounded(own.share) if grid else own.share, share)
 
 
 def test_a_mask_that_is_not_applied_is_noticed():

@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 
 class Walk(Protocol):
-    """A rule by which tokens travel on a network. One that goes round the network's tour has `on_tour = True`."""
+    """A rule by which tokens travel on a network. One that goes round the network's tour has `is_tour = True`."""
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -87,7 +87,7 @@ def tour_part(order: Integers) -> Part:
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
 
-    on_tour: ClassVar[bool] = True
+    is_tour: ClassVar[bool] = True
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""

@@ -212,7 +212,7 @@ class RingPlan:
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return bool(getattr(self.method.walk, "on_tour", False))
+        return bool(getattr(self.method.walk, "is_tour", False))
 
     @property
     def has_shares(self) -> bool:

@@ -40,15 +40,15 @@ def begin(
     start: Any = getattr(method, "start", None)
     rho: float = getattr(method, "rho", 1.0)
     if warm is not None:
-        x, share = np.array(warm), None
+        x = np.array(warm)
         y = problem.gradients(x[None])[0]
-    elif hasattr(start, "own"):
+        return x, y, x - y / rho
+    if hasattr(start, "own"):
         x, y, share, *_ = start.own(agent, problem, rho)
-    else:
-        shape: Any = Shape(agent.agents, problem.dim)
-        drawn = method.start_states(agent.seed, shape)
-        x, y, share = (states[agent.me].copy() for states in (drawn.x, drawn.y, drawn.share))
-    return x, y, x - y / rho if share is None else share
+        return x, y, share
+    shape: Any = Shape(agent.agents, problem.dim)
+    drawn = method.start_states(agent.seed, shape)
+    return drawn.x[agent.me].copy(), drawn.y[agent.me].copy(), drawn.share[agent.me].copy()
 
 
 def grid_of(method: TokenMethod) -> FixedPoint:

@@ -71,7 +71,7 @@ class ZeroStart:
 
     def own(self, agent: OneAgent, problem: OwnProblem, rho: float) -> Beginning:
         """Where one agent stands before the first hop."""
-        return Beginning(np.zeros(problem.dim), np.zeros(problem.dim))
+        return Beginning(np.zeros(problem.dim), np.zeros(problem.dim), np.zeros(problem.dim))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ class UniformStart:
         return self._from(uniform_state(agent, problem.dim, self.low, self.high), rho)
 
     def _from(self, x: Matrix, rho: float) -> Beginning:
-        return Beginning(x, (-rho if self.printed_sign else rho) * x)
+        y = (-rho if self.printed_sign else rho) * x
+        return Beginning(x, y, x - y / rho)
 
 
 def check_bounds(low: float, high: float) -> None:
