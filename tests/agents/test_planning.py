@@ -3,8 +3,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.agreement.epochs import changes, plan_renewed, plan_ring, plan_with, plan_without
 from roundelay.agents.agreement.invitations import Invitation, header_columns

@@ -12,6 +12,7 @@ from roundelay.kernels.checks import finite_number
 from roundelay.kernels.random import Words, uniforms, uniforms_of_agents
 from roundelay.masks import FixedPoint, PairSecrets, SeededPairs, my_mask, seals, zero_sum_masks
 from roundelay.problems import OwnProblem, Problem
+from roundelay.registry import register
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ class Start(Protocol):
         """The states before the first hop. An agent's may depend on its own function, not on those of others."""
 
 
+@register(Start, "zero")
 @dataclass(frozen=True)
 class ZeroStart:
     """x_i = y_i = 0."""
@@ -74,6 +76,7 @@ class ZeroStart:
         return Beginning(np.zeros(problem.dim), np.zeros(problem.dim), np.zeros(problem.dim))
 
 
+@register(Start, "uniform")
 @dataclass(frozen=True)
 class UniformStart:
     """x_i = υ_i with entries from U(low, high), and y_i = ρυ_i, so that every x_i − y_i/ρ is 0 and z⁰ = 0 holds.
@@ -120,6 +123,7 @@ def uniform_state(agent: OneAgent, dim: int, low: float, high: float) -> Vector:
     return low + (high - low) * drawn
 
 
+@register(Start, "zero-sum")
 @dataclass(frozen=True)
 class ZeroSumStart:
     """x_i = υ_i from U(low, high) and y_i = ρ(υ_i − m_i), so that c_i = x_i − y_i/ρ = m_i, with Σm_i = 0 exactly.
@@ -158,6 +162,7 @@ class ZeroSumStart:
         return Beginning(x, rho * (x - masks), masks)
 
 
+@register(Start, "sealed")
 @dataclass(frozen=True)
 class SealedStart:
     """x_i = 0 and y_i = ∇f_i(0); one lap sums −∇f_i(0)/ρ under uniform masks, and the token starts at z = sum/N.
@@ -184,17 +189,6 @@ class SealedStart:
         """The grid on which the lap before the first hop sums."""
         return FixedPoint(self.bits)
 
-    def own(self, agent: OneAgent, problem: OwnProblem, rho: float) -> Beginning:
-        """Where one agent stands before the first hop; its share is rounded when it is summed."""
-        slope = problem.gradients(np.zeros((1, problem.dim)))[0]
-        return Beginning(np.zeros(problem.dim), slope, self._parts(slope, rho))
-
-    def _parts(self, slopes: Matrix, rho: float) -> Matrix:
-        parts = slopes / -rho
-        if not np.isfinite(parts).all():
-            raise ValueError("A sealed start needs the gradients at 0, which are not finite here: use another start.")
-        return parts
-
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop, and the sum that leads to them."""
         shape = (problem.agents, problem.dim)
@@ -205,3 +199,14 @@ class SealedStart:
         total = fixed.decode(words.sum(axis=0, dtype=np.uint64))
         sealed = SealedSum(words + seals(SeededPairs(seed), *shape), self.bits)
         return Beginning(np.zeros(shape), slopes, fixed.decode(words), total / problem.agents, sealed)
+
+    def own(self, agent: OneAgent, problem: OwnProblem, rho: float) -> Beginning:
+        """Where one agent stands before the first hop; its share is rounded when it is summed."""
+        slope = problem.gradients(np.zeros((1, problem.dim)))[0]
+        return Beginning(np.zeros(problem.dim), slope, self._parts(slope, rho))
+
+    def _parts(self, slopes: Matrix, rho: float) -> Matrix:
+        parts = slopes / -rho
+        if not np.isfinite(parts).all():
+            raise ValueError("A sealed start needs the gradients at 0, which are not finite here: use another start.")
+        return parts
