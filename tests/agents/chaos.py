@@ -12,7 +12,7 @@ from pathlib import Path
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.links import agent
+from roundelay.agents.links import agent_loop
 from roundelay.agents.protocol import holder
 from roundelay.agents.protocol.station import Point
 from roundelay.agents.site.taking_part import Site
@@ -141,7 +141,7 @@ def slow_site(site: Site, number: int) -> None:
         visit = holder.Holder.visit
 
         def slowly(self: holder.Holder, baton: object) -> object:
-            time.sleep(1.6 * agent.LONG)
+            time.sleep(1.6 * agent_loop.LONG)
             return visit(self, baton)  # type: ignore[arg-type]
 
         holder.Holder.visit = slowly  # type: ignore[assignment,method-assign]

@@ -26,7 +26,7 @@ from roundelay.agents.agreement.identity import load_identity, make_identity, sa
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.protocol.journal import Journal, Visit
+from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.protocol.station import Point
 from roundelay.agents.site.taking_part import Site, SiteOptions
 from roundelay.problems import OwnProblem
@@ -161,9 +161,9 @@ class ProcessRing:
         name = self.plan.members[number].name
         return Journal(self.site_folder(number) / "runs" / self.plan.run, self.plan.run, name)
 
-    def visits(self, number: int) -> list[Visit]:
+    def visits(self, number: int) -> list[Passage]:
         journal = self.journal(number)
-        rows = journal.visits()
+        rows = journal.passages()
         journal.close()
         return rows
 

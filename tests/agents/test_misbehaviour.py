@@ -139,7 +139,7 @@ def state_of(made: Scene) -> tuple[Any, ...]:
     assert standing is not None and standing.state is not None
     return (
         held.x.tobytes(), held.y.tobytes(), held.share.tobytes(), held.visits, held.hop, held.largest_jump,
-        standing.k, standing.outgoing, b"".join(standing.state.pieces()), len(made.journal.visits()),
+        standing.k, standing.outgoing, b"".join(standing.state.pieces()), len(made.journal.passages()),
         made.journal.inbox(),
     )  # fmt: skip
 
@@ -253,7 +253,7 @@ def test_a_member_adds_to_a_sum_once(tmp_path: Path) -> None:
             await agent._deliver(SENDER, packed(baton, k))
             assert agent.counts.taken == (k == 1)
             assert ("added to sum 0 already" in agent.links[SENDER].refused) == (k > 1)
-        assert len(journal.visits()) == 1
+        assert len(journal.passages()) == 1
         journal.close()
 
     asyncio.run(play())

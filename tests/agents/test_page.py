@@ -303,7 +303,7 @@ def private_numbers(ring: LiveRing) -> np.ndarray[Any, np.dtype[np.float64]]:
     agent, function = ring.agents[0], ring.functions[0]
     held = agent.station.holder.held
     pieces = [held.x[0], held.y[0], held.share[0], function.features[0], function.targets[0]]
-    visits = agent.station.journal.visits()[-3:]
+    visits = agent.station.journal.passages()[-3:]
     pieces += [np.frombuffer(visit.sent) for visit in visits if visit.sent is not None]
     numbers = np.concatenate([np.ravel(piece) for piece in pieces])
     return np.abs(numbers[np.abs(numbers) > 1e-6])

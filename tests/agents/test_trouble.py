@@ -21,7 +21,7 @@ from roundelay.agents.agreement.plan import Column, Stopping, Task
 from roundelay.agents.data.fitting import RowsFit
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.data.reading import OwnRows
-from roundelay.agents.links import agent as agent_module
+from roundelay.agents.links import agent_loop
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import wire
@@ -122,14 +122,14 @@ def test_after_a_failure_nothing_more_is_taken(tmp_path: Path, monkeypatch: pyte
     async def play() -> None:
         made = await scene(tmp_path)
         assert made.baton is not None
-        standing, rows = made.journal.standing(), len(made.journal.visits())
+        standing, rows = made.journal.standing(), len(made.journal.passages())
         assert standing is not None
         with monkeypatch.context() as full:
             full.setattr(Journal, "settle", _no_room)
             await made.agent._deliver(0, packed(made.baton, made.k))
         await made.agent._deliver(0, packed(made.baton, made.k))
         after = made.journal.standing()
-        assert after is not None and after.k == standing.k and len(made.journal.visits()) == rows
+        assert after is not None and after.k == standing.k and len(made.journal.passages()) == rows
         assert made.agent.counts.refused == 0  # the sender has done nothing wrong
         with pytest.raises(JournalError, match="There is no room"):
             await made.agent._over
@@ -270,7 +270,7 @@ def test_a_clock_that_jumps_does_no_harm(tmp_path: Path, monkeypatch: pytest.Mon
     """A day forward, several times: nothing is dropped, nothing is lost, and nobody waits for a day."""
     jumped = 0.0
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + jumped, perf_counter=time.perf_counter)
-    monkeypatch.setattr(agent_module, "time", clock)
+    monkeypatch.setattr(agent_loop, "time", clock)
     names = [f"site{number}" for number in range(SITES)]
     plan = ring_plan(names, ALGORITHM, 3, Stopping(None, HOPS))
     switch, functions = MemorySwitch(), own_functions(PROBLEM)

@@ -12,7 +12,7 @@ from roundelay.agents.agreement.plan import Member as Site, RingPlan, Stopping, 
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import BatonError
 from roundelay.agents.protocol.holder import Holder
-from roundelay.agents.protocol.journal import Record, Standing, Visit
+from roundelay.agents.protocol.journal import Passage, Record, Standing
 from roundelay.agents.protocol.station import Point, Reached, Station, Verdict, nothing_happens
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -30,7 +30,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.row: Standing | None = None
         self.kept: list[tuple[int, int, int, bytes]] = []
-        self.rows: list[Visit] = []
+        self.rows: list[Passage] = []
 
     def standing(self) -> Standing | None:
         if self.row is None:
@@ -46,7 +46,7 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
+    def settle(self, standing: Standing, visits: Sequence[Passage]) -> None:
         state = standing.state
         assert state is not None
         copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))

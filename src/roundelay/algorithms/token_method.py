@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class TokenMethod(Protocol):
 
     To add your own, write a kernel function `visit` (see `update.py` for its arguments) and an object
     with these members; `parts()` of an algorithm returns it. A token that carries more than one vector says how
-    many by `vectors`; the others then stand below the agents' rows of `share`.
+    many by `vectors`; the others then stand below the agents' rows of `share`. A method of the ADMM family says so by
+    `has_shares`.
     """
 
     @property
@@ -80,6 +81,11 @@ def vectors_of(method: TokenMethod) -> int:
     return int(getattr(method, "vectors", 1))
 
 
+def has_shares(method: TokenMethod) -> TypeGuard[TokenADMM]:
+    """Whether the agents have multipliers y_i and shares c_i, whose mean is the token, so that they can be summed anew."""
+    return bool(getattr(method, "has_shares", False))
+
+
 # What each choice must be able to do, and an example of one.
 CHOICES = {
     "walk": ("first_places", "MetropolisWalk()"),
@@ -105,9 +111,6 @@ class TokenADMM:
     Besides, the token may carry a regulariser, and several tokens may go round at once.
     """
 
-    # The token is the mean of the agents' shares c_i, which can be summed anew, and `unrest` says how far it is from balance.
-    has_shares: ClassVar[bool] = True
-
     rho: float
     walk: Walk
     xstep: XStep
@@ -116,6 +119,8 @@ class TokenADMM:
     regulariser: Regulariser = NoRegulariser()
     tokens: int = 1
     defence: Defence = NoDefence()
+
+    has_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)

@@ -19,6 +19,7 @@ from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Re
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
 from roundelay.algorithms.parts.starts import OneAgent
+from roundelay.algorithms.token_method import has_shares
 from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.laps import Lap, lap_along, lap_at
@@ -351,7 +352,7 @@ class Holder:
             )
         content = 0
         unrest = float("nan")
-        if self.plan.has_shares and tolerance is not None:
+        if has_shares(self.method) and tolerance is not None:
             likely = primal <= tolerance and dual <= tolerance
             if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
                 unrest = self._unrest(token)
@@ -383,14 +384,13 @@ class Holder:
 
         Any member may do so by itself: what it adds it takes back, whatever the others do.
         """
-        method: Any = self.method
-        if self._noisy or not hasattr(method, "defence"):
+        if self._noisy or not has_shares(self.method):
             return
         self._noisy = True
         noise = ContributionNoise()
         # The noise counts from now on, not from the first visit.
         size = noise.scale * noise.decay**-self.held.visits
-        self.method = replace(method, defence=replace(noise, scale=size))
+        self.method = replace(self.method, defence=replace(noise, scale=size))
         self._functions = None
 
     # ------------------------------------------------------------ the end

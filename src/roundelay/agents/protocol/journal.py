@@ -45,7 +45,7 @@ create table if not exists standing (
 create table if not exists inbox (
     epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
     checksum integer not null, primary key (epoch, k)) without rowid;
-create table if not exists visits (
+create table if not exists passages (
     epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
     sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
     primary key (epoch, k)) without rowid;
@@ -138,7 +138,7 @@ class Standing:
     state: Record | None
 
 
-class Visit(NamedTuple):
+class Passage(NamedTuple):
     """One hand-over as this agent saw it: what it received, what it sent; the vectors where they are kept."""
 
     epoch: int
@@ -249,14 +249,14 @@ class Journal:
                 frames.append((sender, frame))
             return frames
 
-    def visits(self, epoch: int | None = None, most: int = -1) -> list[Visit]:
+    def passages(self, epoch: int | None = None, most: int = -1) -> list[Passage]:
         """What was handed over, in order: in all epochs or in one, the first ones where asked for."""
         with self._refusals():
             where = "" if epoch is None else f"where epoch = {int(epoch)}"
             rows = self._database.execute(
-                f"select * from visits {where} order by epoch, k limit {int(most)}"
+                f"select * from passages {where} order by epoch, k limit {int(most)}"
             ).fetchall()
-            return [Visit(*row) for row in rows]
+            return [Passage(*row) for row in rows]
 
     # ------------------------------------------------------------ writing
 
@@ -274,7 +274,7 @@ class Journal:
                 (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
             )
 
-    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
+    def settle(self, standing: Standing, passages: Sequence[Passage]) -> None:
         """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
@@ -292,11 +292,11 @@ class Journal:
                     "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
                 )
-                for visit in visits:
+                for passage in passages:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
-                        "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        visit,
+                        "insert into passages values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        passage,
                     )
                 if self._keeping:
                     self._forget_inbox()

@@ -24,7 +24,7 @@ import numpy as np
 
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, pack_baton, token_in, unpack_baton
 from roundelay.agents.protocol.holder import HandOver, Holder
-from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Standing, Visit, record_of, take_up
+from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Passage, Standing, record_of, take_up
 from roundelay.agents.protocol.wire import HEADER_BYTES, Frame, Kind, pack_frame, unpack_frame
 from roundelay.kernels import Vector
 
@@ -76,7 +76,7 @@ class Station:
         self.plan, self.me = holder.plan, holder.me
         self.acknowledged = False
         self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", b"", None)
-        self._unsettled: list[Visit] = []
+        self._unsettled: list[Passage] = []
         self._hopped = False
         self._kept = -1
         order = self.plan.order
@@ -243,7 +243,7 @@ class Station:
         self.acknowledged, self._ahead = False, 0
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
-            Visit(
+            Passage(
                 plan.epoch, k, sent_k, _phase(baton), _phase(sent), held.hop, sender, receiver, taken,
                 _numbers(baton), _numbers(sent),
             )

@@ -197,9 +197,9 @@ class Site:
         most = most_visits(agent.plan.dim)
         if self.watch.privacy is not None and self.watch.privacy.visits >= most:
             return  # it has seen all that it looks at
-        visits = agent.station.journal.visits(agent.plan.epoch, most + 20)
+        passages = agent.station.journal.passages(agent.plan.epoch, most + 20)
         own_y = holder.held.y[holder.me].copy()
-        privacy = await asyncio.to_thread(measure, holder, visits, own_y)
+        privacy = await asyncio.to_thread(measure, holder, passages, own_y)
         self.watch.privacy = privacy
         write_whole(self.home / PRIVACY, msgspec.json.encode(privacy))
         if limit.action != "tell" and worst_error(privacy) < limit.error:

@@ -51,7 +51,7 @@ def words_of(rehearsal: Rehearsal, captured: Path | None) -> str:
     tokens: list[bytes] = []
     for seat in rehearsal.seats:
         journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
-        tokens += [row.sent[:8] for row in journal.visits() if row.sent]
+        tokens += [row.sent[:8] for row in journal.passages() if row.sent]
         journal.close()
     sample = tokens[:: max(len(tokens) // SAMPLE, 1)]
     found = sum(token in content for token in sample)
@@ -162,7 +162,7 @@ def _journals(rehearsal: Rehearsal, victim: str) -> None:
     taken: list[int] = []
     for seat in rehearsal.seats:
         journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
-        taken += [row.k for row in journal.visits()]
+        taken += [row.k for row in journal.passages()]
         journal.close()
     once = sorted(taken) == list(range(len(taken)))
     words = "each once, none lost" if once else "BUT NOT EACH ONCE"
