@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class TokenMethod(Protocol):
 
     `parts()` of an algorithm returns one: a `TokenADMM`, or with a kernel function `visit` of its own an `OwnVisit`. A
     token that carries more than one vector says how many by `vectors`; the others then stand below the agents' rows of
-    `share`.
+    `share`. A method of the ADMM family says so by `has_shares`.
     """
 
     @property
@@ -66,6 +66,11 @@ def vectors_of(method: TokenMethod) -> int:
     return int(getattr(method, "vectors", 1))
 
 
+def has_shares(method: TokenMethod) -> TypeGuard[TokenADMM]:
+    """Whether the agents have multipliers y_i and shares c_i, whose mean is the token, so that they can be summed anew."""
+    return bool(getattr(method, "has_shares", False))
+
+
 # What each choice must be able to do, and an example of one.
 CHOICES = {
     "walk": ("first_places", "MetropolisWalk()"),
@@ -99,6 +104,8 @@ class TokenADMM:
     regulariser: Regulariser = NoRegulariser()
     tokens: int = 1
     defence: Defence = NoDefence()
+
+    has_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)

@@ -16,7 +16,7 @@ from roundelay.agents.capture.streams import Stream, messages_of_stream, streams
 from roundelay.agents.data.fitting import sums_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_baton
 from roundelay.agents.protocol.beginning import grid_of
-from roundelay.agents.protocol.member import HOPS_OF_AN_EPOCH, layout_of
+from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
 from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
 from roundelay.engine.laps import lap_along
 from roundelay.networks.walks import tour_part
