@@ -114,6 +114,17 @@ class ProblemBase(ABC):
         def dim(self) -> int:
             """p, the number of unknowns."""
 
+        @property
+        def L(self) -> float:  # noqa: N802
+            """The smallest L such that every ∇f_i is L-Lipschitz."""
+
+        @property
+        def mu(self) -> float:
+            """The strong convexity of the mean function (1/N) Σ f_i."""
+
+    else:
+        L = mu = float("nan")  # not known
+
     @abstractmethod
     def values(self, points: Matrix) -> Vector:
         """f_i(x_i) of all agents, each at its own point."""
@@ -173,16 +184,6 @@ class ProblemBase(ABC):
     def optimum(self) -> Vector:
         """x*, the minimiser of Σ f_i, from the gradients."""
         return optimum_by_root(self)
-
-    @property
-    def L(self) -> float:  # noqa: N802
-        """Not known."""
-        return float("nan")
-
-    @property
-    def mu(self) -> float:
-        """Not known."""
-        return float("nan")
 
     def kernel_at(self, place: int, agents: int) -> Part:
         """The kernel of a problem of one agent, which answers to the number `place` among so many, as on a ring."""
