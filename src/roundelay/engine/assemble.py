@@ -28,11 +28,8 @@ import numpy as np
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
-from roundelay.engine import gossip_loop
-from roundelay.engine import token_loop as loop
-from roundelay.kernels import Part, bulk, primitives, random
-from roundelay.kernels import bulk as gaps
-from roundelay.kernels import sums as compiled_sums
+from roundelay.engine import gossip_loop, token_loop as loop
+from roundelay.kernels import Part, bulk, bulk as gaps, primitives, random, sums as compiled_sums
 from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates
 from roundelay.networks import Network

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
-from roundelay.engine import gossip_loop
-from roundelay.engine import token_loop as loop
+from roundelay.engine import gossip_loop, token_loop as loop
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.state import DIVERGENCE, new_gauge
 from roundelay.kernels import Matrix, Numbers, Vector

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from roundelay.algorithms import NoDefence, TokenMethod
+from roundelay.algorithms import TokenMethod
+from roundelay.algorithms.parts.defences import NoDefence
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.problems import Problem
