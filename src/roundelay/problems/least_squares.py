@@ -14,6 +14,7 @@ from roundelay.kernels import DIM, Cube, Matrix, Numbers, Part, Vector, dot, eac
 from roundelay.problems.problem import check_agent, check_penalty, total_gradient
 from roundelay.problems.row_problem import Loss, RowProblem
 from roundelay.problems.rows import Weights, check_sizes, read_weights
+from roundelay.registry import register
 
 # A literal that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0.
 RANK: int = 0
@@ -107,6 +108,7 @@ def one(own: Numbers, prediction: Vector, target: Vector) -> Vector:
     return np.ones_like(prediction)
 
 
+@register(RowProblem, "least_squares")
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquares(RowProblem):
     """f_i(x) = (scale) ‖O_i x − t_i‖² + ridge/2 ‖x‖², with one block of rows O_i, t_i an agent.

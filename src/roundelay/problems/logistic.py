@@ -17,6 +17,7 @@ from roundelay.problems.row_kernel import FUNCTIONS, PER_AGENT, RowNumbers
 from roundelay.problems.row_problem import Loss, RowProblem
 from roundelay.problems.rows import Rows, Weights, check_sizes, read_rows
 from roundelay.problems.solving import newton, widths_of
+from roundelay.registry import register
 
 
 def row_slope(problem: RowNumbers, i: int, j: int, x: Vector) -> float:
@@ -46,6 +47,7 @@ def logistic_curvature(own: Numbers, prediction: Vector, label: Vector) -> Vecto
     return chance * (1.0 - chance)
 
 
+@register(RowProblem, "logistic")
 @dataclass(frozen=True, eq=False, repr=False)
 class Logistic(RowProblem):
     """f_i(x) = (1/b_i) Σ_j log(1 + exp(−t_ij x'o_ij)) + ridge/2 ‖x‖², with labels t_ij in {−1, 1}.

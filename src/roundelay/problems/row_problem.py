@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -14,6 +14,7 @@ from roundelay.problems.problem import ProblemBase, check_agent, check_penalty
 from roundelay.problems.row_kernel import FUNCTIONS, PER_AGENT, RowNumbers, curvature_of_row, slope_of_row
 from roundelay.problems.rows import Rows, Weights, check_ridge, check_sizes, read_rows, read_weights
 from roundelay.problems.solving import newton, optimum_by_points
+from roundelay.registry import registered
 
 
 class Loss(NamedTuple):
@@ -33,6 +34,8 @@ class RowProblem(ProblemBase):
     A problem that takes this base is a frozen dataclass (eq=False, repr=False) with the fields `features`, `targets`,
     `ridge` and `weights`, has its `loss`, and where the loss has parameters their NamedTuple as `own`. scale_i is
     weight_i/b_i unless it says otherwise, so that the data term is the mean over the agent's b_i rows.
+
+    Entered by @register(RowProblem, "word"), it can be asked for by its word on the command line and in ring files.
 
     `most_curvature` is the largest ℓ'' that there is, and `width` the change of a prediction from which on ℓ is no longer
     the parabola that it was. The rest is for rings, whose sites bring rows: `model` is what is fitted, in words;
@@ -219,3 +222,12 @@ class RowProblem(ProblemBase):
 
     def _predictions(self, points: Matrix) -> Vector:
         return np.einsum("rp,rp->r", self.rows.features, points[self.rows.owners])
+
+
+def problem_named(word: str) -> type[RowProblem]:
+    """The class that is entered under a word; least-squares is least_squares too."""
+    known: Mapping[str, type[RowProblem]] = registered(RowProblem)
+    kind = known.get(word.replace("-", "_"))
+    if kind is None:
+        raise ValueError(f"There is no problem {word!r}: use {' or '.join(known)}.")
+    return kind

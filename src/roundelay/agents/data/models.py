@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from roundelay.agents.agreement.disk import write_synced
-from roundelay.agents.agreement.plan import KINDS, Kind
+from roundelay.agents.agreement.plan import check_kind
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 
@@ -23,14 +23,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Model:
-    """A fit in raw units: target ≈ intercept + Σ coefficient·feature, or for "logistic" the log-odds of the label 1.
+    """A fit in raw units: target ≈ intercept + Σ coefficient·feature, or for labels the log-odds of the label 1.
 
     `coefficients` pairs each feature, as "name [unit]", with its number. For "custom" they are the unknowns, by number.
     """
 
     coefficients: tuple[tuple[str, float], ...]
     intercept: float
-    kind: Kind
+    kind: str
     target: str
 
 
@@ -137,9 +137,11 @@ class UnfitError(ValueError):
 def _stored(content: dict[str, Any]) -> StoredModel:
     if content.get("format") != FORMAT:
         raise UnfitError(f"Its format is not {FORMAT}")
-    kind: Any = _text(content, "kind")
-    if kind not in KINDS:
-        raise UnfitError("Its kind is unknown")
+    kind = _text(content, "kind")
+    try:
+        check_kind(kind)
+    except ValueError:
+        raise UnfitError("Its kind is unknown") from None
     pairs = [_object(entry) for entry in _list(content, "coefficients")]
     coefficients = tuple((_text(pair, "feature"), _number(pair, "value")) for pair in pairs)
     model = Model(coefficients, _number(content, "intercept"), kind, _text(content, "target"))

@@ -24,7 +24,7 @@ def up(
     data: Annotated[Path, typer.Option(help="A CSV file, whose rows are split unevenly between the sites.")],
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
-    task: Annotated[Fit, typer.Option(help="What is fitted.")] = Fit.least_squares,
+    task: Fit = "least_squares",
     rho: Annotated[float, typer.Option(help="ρ of PI-ADMM1, in standardised units.")] = 0.3,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
     tolerance: Annotated[float, typer.Option(help="Stop when every site is content within this.")] = 1e-9,
@@ -52,7 +52,7 @@ def up(
     algorithm = PIADMM1(rho=rho, start=SealedStart())
     try:
         rehearsal = prepare(
-            folder, names, header, parts, target, task.value, algorithm, Stopping(tolerance), ridge
+            folder, names, header, parts, target, task, algorithm, Stopping(tolerance), ridge
         )  # fmt: skip
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
