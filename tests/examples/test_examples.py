@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,7 @@ def example(name: str) -> ModuleType:
     specification = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # dataclasses and numba look a class's module up by name
     specification.loader.exec_module(module)
     return module
 
@@ -42,6 +44,7 @@ def test_on_a_real_network_tokens_are_cheaper_and_gossip_is_sooner(capsys: pytes
 def test_every_example_is_tested() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {
         "compare_methods",
+        "huber_problem",
         "real_network",
         "unequal_hospitals",
         "what_leaks",
