@@ -153,16 +153,15 @@ from roundelay.problems.callables import (
 )
 from roundelay.problems.least_squares import (
     LeastSquares as LeastSquares,
+    paper_least_squares as paper_least_squares,
 )
 from roundelay.problems.logistic import (
     Logistic as Logistic,
-)
-from roundelay.problems.paper import (
-    paper_least_squares as paper_least_squares,
     paper_logistic as paper_logistic,
 )
 from roundelay.problems.problem import (
     Problem as Problem,
+    ProblemBase as ProblemBase,
 )
 from roundelay.problems.regularisers import (
     L1 as L1,
@@ -170,6 +169,10 @@ from roundelay.problems.regularisers import (
     NonNegative as NonNegative,
     NoRegulariser as NoRegulariser,
     Regulariser as Regulariser,
+)
+from roundelay.problems.row_problem import (
+    Loss as Loss,
+    RowProblem as RowProblem,
 )
 from roundelay.registry import (
     register as register,

@@ -70,6 +70,7 @@ def test_an_own_token_method_does_what_its_docstring_says(engine: Any, capsys: p
 def test_every_example_is_tested() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {
         "compare_methods",
+        "huber_problem",
         "own_token_method",
         "real_network",
         "unequal_hospitals",

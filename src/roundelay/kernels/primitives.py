@@ -33,12 +33,15 @@ class Part:
     `numbers` is a NamedTuple of arrays and floats, handed to the functions at run time, so that new
     values need no new compilation. `literals` become constants of the compiled module.
     `why_not_compiled` is empty where the functions can be compiled, and otherwise says why they can't.
+    `per_agent` names the numbers of a problem that are there for each agent: one number an agent, or the N + 1 places
+    between which each agent's own stand.
     """
 
     functions: tuple[tuple[str, Callable[..., Any]], ...]
     numbers: Any = Numbers()
     literals: tuple[tuple[str, int], ...] = ()
     why_not_compiled: str = ""
+    per_agent: tuple[str, ...] = ()
 
 
 class Visit(NamedTuple):
