@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class TokenMethod(Protocol):
 
     To add your own, write a kernel function `visit` (see `update.py` for its arguments) and an object
     with these members; `parts()` of an algorithm returns it. A token that carries more than one vector says how
-    many by `vectors`; the others then stand below the agents' rows of `share`.
+    many by `vectors`; the others then stand below the agents' rows of `share`. A method of the ADMM family says so by
+    `has_shares`.
     """
 
     @property
@@ -79,6 +80,11 @@ def vectors_of(method: TokenMethod) -> int:
     return int(getattr(method, "vectors", 1))
 
 
+def has_shares(method: TokenMethod) -> TypeGuard[TokenADMM]:
+    """Whether the agents have multipliers y_i and shares c_i, whose mean is the token, so that they can be summed anew."""
+    return bool(getattr(method, "has_shares", False))
+
+
 # What each choice must be able to do, and an example of one.
 CHOICES = {
     "walk": ("first_places", "MetropolisWalk()"),
@@ -112,6 +118,8 @@ class TokenADMM:
     regulariser: Regulariser = NoRegulariser()
     tokens: int = 1
     defence: Defence = NoDefence()
+
+    has_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)
@@ -150,6 +158,11 @@ class TokenADMM:
     def mean_token(self, x: Matrix, y: Matrix) -> Vector:
         """z = (1/N) Σ (x_i − y_i/ρ)."""
         return np.mean(x - y / self.rho, axis=0)
+
+    @property
+    def shares_are_states(self) -> bool:
+        """Whether c_i = x_i − y_i/ρ: a defence adds something to the shares that it takes back later."""
+        return self.defence == NoDefence()
 
     def token_scale(self, agents: int) -> float:
         """z = prox of r/(Nρ), so that Σ f_i + r is minimised."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.engine.drive import Bar, Interrupt, Report
+from roundelay.engine.drive import Interrupt, Report, reporting
 from roundelay.engine.result import Run
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
@@ -73,23 +73,19 @@ def run_seeds(
     keys = [whole_number("A seed", seed) for seed in seeds]
     if not keys:
         raise ValueError("seeds is empty: give at least one seed.")
-    bar = Bar(f"{name}, {len(keys)} seeds") if progress is True else None
-    report = bar if bar is not None else (progress if callable(progress) else None)
     runs: list[Run] = []
-    try:
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            futures = [pool.submit(one, seed) for seed in keys]
-            for future in futures:
-                while not interrupt.asked and not future.done():
-                    wait([future], timeout=0.1)
-                if interrupt.asked:
-                    for other in futures:
-                        other.cancel()
-                if not future.cancelled():
-                    runs.append(future.result())
-                    if report is not None:
-                        report(len(runs), len(keys))
-    finally:
-        if bar is not None:
-            bar.close()
+    with (
+        reporting(progress, f"{name}, {len(keys)} seeds") as report,
+        ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+    ):
+        futures = [pool.submit(one, seed) for seed in keys]
+        for future in futures:
+            while not interrupt.asked and not future.done():
+                wait([future], timeout=0.1)
+            if interrupt.asked:
+                for other in futures:
+                    other.cancel()
+            if not future.cancelled():
+                runs.append(future.result())
+                report(len(runs), len(keys))
     return Ensemble(tuple(runs))

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.algorithms.parts.defences import MaskedLinks
-from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
+from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
-from roundelay.networks.walks import Cycle
 
 Kind = Literal["least_squares", "logistic", "custom"]
 Missing = Literal["refuse", "drop"]
@@ -134,7 +133,7 @@ class RingPlan:
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
         _ = self.network, self.method  # refuses what is not a network, or not a token method, now
-        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+        if (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
@@ -187,7 +186,7 @@ class RingPlan:
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return isinstance(self.method.walk, Cycle)
+        return self.method.walk.is_tour
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:

@@ -18,10 +18,10 @@ from roundelay.agents.data.statistics import decode_limbs, encode_limbs, hide_ca
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
-from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine import token_loop as loop
+from roundelay.algorithms.token_method import has_shares
+from roundelay.engine import token_loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
-from roundelay.engine.laps import Lap, lap_along, lap_at
+from roundelay.engine.token_run import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
@@ -366,7 +366,7 @@ class Member:
             )
         content = 0
         unrest = float("nan")
-        if isinstance(self.method, TokenADMM) and tolerance is not None:
+        if has_shares(self.method) and tolerance is not None:
             likely = primal <= tolerance and dual <= tolerance
             if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
                 unrest = self._unrest(token)
@@ -389,7 +389,8 @@ class Member:
             parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
             literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
             handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
-            prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
+            whole = Assembly(parts, token_loop.travel, self.plan.dim, handed, literals, token_loop.DEFAULTS)
+            prepared = prepare(whole, "python")
             self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
         return self._functions
 
@@ -398,7 +399,7 @@ class Member:
 
         Any member may do so by itself: what it adds it takes back, whatever the others do.
         """
-        if self._noisy or not isinstance(self.method, TokenADMM):
+        if self._noisy or not has_shares(self.method):
             return
         self._noisy = True
         noise = ContributionNoise()
