@@ -118,6 +118,16 @@ def check_seed(seed: int) -> None:
         raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
 
 
+def the_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """The seeds as whole numbers, at least one."""
+    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
+        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
+    keys = tuple(whole_number("A seed", seed) for seed in seeds)
+    if not keys:
+        raise ValueError("seeds is empty: give at least one seed.")
+    return keys
+
+
 def check_conditions(conditions: Any) -> None:
     """The network's conditions are one object, or none."""
     if conditions is not None and not isinstance(conditions, NetworkConditions):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from roundelay.engine.checks import the_seeds
 from roundelay.engine.drive import Interrupt, Report, reporting
 from roundelay.engine.result import Run
 from roundelay.kernels import Vector
-from roundelay.kernels.checks import whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,11 +68,7 @@ def run_seeds(
     Runs of the Python engine take turns on one core. An interrupt ends the runs that are under way, drops those
     that had not begun, and what there is comes back.
     """
-    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
-        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
-    keys = [whole_number("A seed", seed) for seed in seeds]
-    if not keys:
-        raise ValueError("seeds is empty: give at least one seed.")
+    keys = the_seeds(seeds)
     runs: list[Run] = []
     with (
         reporting(progress, f"{name}, {len(keys)} seeds") as report,
