@@ -147,6 +147,11 @@ class TokenADMM:
         """z = (1/N) Σ (x_i − y_i/ρ)."""
         return np.mean(x - y / self.rho, axis=0)
 
+    @property
+    def shares_are_states(self) -> bool:
+        """Whether c_i = x_i − y_i/ρ: a defence adds something to the shares that it takes back later."""
+        return self.defence == NoDefence()
+
     def token_scale(self, agents: int) -> float:
         """z = prox of r/(Nρ), so that Σ f_i + r is minimised."""
         return 1.0 / (agents * self.rho)

@@ -10,7 +10,7 @@ from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.status import Leak, PrivacyStatus
-from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.token_method import has_shares
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import (
@@ -115,7 +115,7 @@ def worst_error(status: PrivacyStatus) -> float:
 
 
 def _cannot(plan: RingPlan) -> str:
-    if not isinstance(plan.method, TokenADMM) or not plan.on_cycle:
+    if not has_shares(plan.method) or not plan.on_cycle:
         return "The meter knows no attack on this method."
     if plan.dim > MOST_UNKNOWNS:
         return (
