@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from roundelay.algorithms.parts.facts import StartFacts
 from roundelay.kernels import START, Matrix, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.kernels.random import Words, uniforms_of_agents
@@ -39,7 +40,8 @@ class Beginning(NamedTuple):
 class Start(Protocol):
     """A rule for x_i⁰ and y_i⁰, and where it is not 0 for the token.
 
-    One that works with a single token only has `one_token = True`.
+    One that works with a single token only has `one_token = True`. What is public of it stands in `facts`, a `StartFacts`;
+    of one that says nothing nothing is taken to be public.
     """
 
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
@@ -49,6 +51,8 @@ class Start(Protocol):
 @dataclass(frozen=True)
 class ZeroStart:
     """x_i = y_i = 0."""
+
+    facts: ClassVar[StartFacts] = StartFacts("zero", width=0.0, uses_data=False)
 
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
@@ -76,11 +80,21 @@ class UniformStart:
         x = uniform_states(seed, problem, self.low, self.high)
         return Beginning(x, (-rho if self.printed_sign else rho) * x)
 
+    @property
+    def facts(self) -> StartFacts:
+        """x − y/ρ = 0 is public, but with the printed sign it is 2υ."""
+        return drawn_within(self.low, self.high, "masked" if self.printed_sign else "zero")
+
 
 def check_bounds(low: float, high: float) -> None:
     """Bounds are finite, the smaller first."""
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ValueError(f"A uniform start from {low} to {high} is not possible: use finite bounds, the smaller first.")
+
+
+def drawn_within(low: float, high: float, share: Literal["zero", "masked"]) -> StartFacts:
+    """What is public of an x from U(low, high)."""
+    return StartFacts(share, 0.5 * (low + high), 0.5 * (high - low), uses_data=False)
 
 
 def uniform_states(seed: int, problem: Problem, low: float, high: float) -> Matrix:
@@ -118,6 +132,11 @@ class ZeroSumStart:
         masks = zero_sum_masks(SeededPairs(seed), problem.agents, problem.dim, self.scale)
         return Beginning(x, rho * (x - masks), masks)
 
+    @property
+    def facts(self) -> StartFacts:
+        """x − y/ρ is the mask."""
+        return drawn_within(self.low, self.high, "masked")
+
 
 @dataclass(frozen=True)
 class SealedStart:
@@ -135,6 +154,7 @@ class SealedStart:
     """
 
     one_token: ClassVar[bool] = True
+    facts: ClassVar[StartFacts] = StartFacts("sealed", width=0.0)
     bits: int = 40
 
     def __post_init__(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from roundelay.algorithms.parts.facts import PerturbationFacts
 from roundelay.algorithms.parts.perturbations import StepSizeNoise, disturb_nothing
 from roundelay.algorithms.slots import disturb, estimate, solve
 from roundelay.algorithms.update import ADMMNumbers, hand_over
@@ -74,6 +75,11 @@ class VectorStepSizeNoise(StepSizeNoise):
     """
 
     visit = staticmethod(visit_by_coordinates)
+
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of each γ_d."""
+        return replace(super().facts, by_coordinate=True)
 
     def part(self) -> Part:
         """The kernel function `disturb`, and the numbers of the visit."""
