@@ -36,7 +36,7 @@ from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.member import Member, keep_freed_memory
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
-from roundelay.agents.site.status import Leak, PrivacyStatus, Watch
+from roundelay.agents.site.status import MeterReading, PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
@@ -308,7 +308,9 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     if not path.exists():
         return None
     content = json.loads(path.read_text())
-    return PrivacyStatus(content["visits"], tuple(Leak(**leak) for leak in content["leaks"]), content["sentence"])
+    return PrivacyStatus(
+        content["visits"], tuple(MeterReading(**leak) for leak in content["leaks"]), content["sentence"]
+    )
 
 
 def _proven(plan: RingPlan, reason: Reason | None) -> float:

@@ -61,18 +61,23 @@ class Evidence:
         return float(max(np.abs(self.s).max(initial=0.0), np.abs(self.z).max(initial=0.0)))
 
 
-def admm(public: Public) -> TokenADMM:
-    """The method as the family's one update under four choices; anything else is refused."""
+def parts_of(public: Public) -> TokenADMM | None:
+    """The method under its choices, if its update is that of incremental ADMM: then it has facts."""
     parts = getattr(public.algorithm, "parts", None)
     method: Any = parts() if callable(parts) else None
-    if getattr(method, "facts", None) is None:
+    return method if getattr(method, "facts", None) is not None else None
+
+
+def admm(public: Public) -> TokenADMM:
+    """The method as the family's one update under its choices; anything else is refused."""
+    method = parts_of(public)
+    if method is None:
         name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
         raise ValueError(
             f"{name} is not of the incremental ADMM family, to which these attacks apply: "
             "use them on I-ADMM, Algorithm 2, PI-ADMM1, PI-ADMM2, W-ADMM or PW-ADMM."
         )
-    found: TokenADMM = method
-    return found
+    return method
 
 
 def evidence(visits: Visits, public: Public) -> Evidence:
