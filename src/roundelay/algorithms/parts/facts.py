@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple
 class StartFacts:
     """What is public of x_i⁰ and y_i⁰.
 
-    `share` is what c_i⁰ = x_i⁰ − y_i⁰/ρ is: "zero"; "masked", a secret of its own; or "sealed", −∇f_i(0)/ρ. Every
-    coordinate of x_i⁰ lies within `width` of `middle`, its mean; with the width 0 it is public. `uses_data` says whether
+    `share` is what c_i⁰ = x_i⁰ − y_i⁰/ρ is: "zero"; "twice x", 2x_i⁰; "masked", a secret of its own; or "sealed",
+    −∇f_i(0)/ρ. Every coordinate of x_i⁰ lies within `width` of `middle`, its mean; with the width 0 it is public. `uses_data` says whether
     the agents' data have a part in it.
     """
 
-    share: Literal["zero", "masked", "sealed"] = "masked"
+    share: Literal["zero", "twice x", "masked", "sealed"] = "masked"
     middle: float = 0.0
     width: float = math.inf
     uses_data: bool = True

@@ -83,7 +83,7 @@ class UniformStart:
     @property
     def facts(self) -> StartFacts:
         """x − y/ρ = 0 is public, but with the printed sign it is 2υ."""
-        return drawn_within(self.low, self.high, "masked" if self.printed_sign else "zero")
+        return drawn_within(self.low, self.high, "twice x" if self.printed_sign else "zero")
 
 
 def check_bounds(low: float, high: float) -> None:
@@ -92,7 +92,7 @@ def check_bounds(low: float, high: float) -> None:
         raise ValueError(f"A uniform start from {low} to {high} is not possible: use finite bounds, the smaller first.")
 
 
-def drawn_within(low: float, high: float, share: Literal["zero", "masked"]) -> StartFacts:
+def drawn_within(low: float, high: float, share: Literal["zero", "twice x", "masked"]) -> StartFacts:
     """What is public of an x from U(low, high)."""
     return StartFacts(share, 0.5 * (low + high), 0.5 * (high - low), uses_data=False)
 
