@@ -64,6 +64,7 @@ from roundelay.algorithms.token.incremental import (
     PIADMM1 as PIADMM1,
     PIADMM2 as PIADMM2,
     SIADMM as SIADMM,
+    Algorithm2 as Algorithm2,
     RandomStart as RandomStart,
 )
 from roundelay.algorithms.token.one_pass import (
@@ -77,7 +78,7 @@ from roundelay.algorithms.token.walking import (
 from roundelay.comparison.comparing import (
     compare as compare,
 )
-from roundelay.comparison.result import (
+from roundelay.comparison.comparison import (
     Comparison as Comparison,
 )
 from roundelay.comparison.tuning import (
@@ -152,16 +153,15 @@ from roundelay.problems.callables import (
 )
 from roundelay.problems.least_squares import (
     LeastSquares as LeastSquares,
+    paper_least_squares as paper_least_squares,
 )
 from roundelay.problems.logistic import (
     Logistic as Logistic,
-)
-from roundelay.problems.paper import (
-    paper_least_squares as paper_least_squares,
     paper_logistic as paper_logistic,
 )
 from roundelay.problems.problem import (
     Problem as Problem,
+    ProblemBase as ProblemBase,
 )
 from roundelay.problems.regularisers import (
     L1 as L1,
@@ -169,6 +169,10 @@ from roundelay.problems.regularisers import (
     NonNegative as NonNegative,
     NoRegulariser as NoRegulariser,
     Regulariser as Regulariser,
+)
+from roundelay.problems.row_problem import (
+    Loss as Loss,
+    RowProblem as RowProblem,
 )
 from roundelay.registry import (
     register as register,

@@ -76,7 +76,7 @@ def dense_agents(problem: Any) -> list[Any]:
     rows = problem.rows
     blocks = [rows.of(agent) for agent in range(problem.agents)]
     if isinstance(problem, rl.LeastSquares):
-        weights = problem.factors if problem.scale == "half_sum" else problem.factors * rows.counts / 2.0
+        weights = problem.scales if problem.scale == "half_sum" else problem.scales * rows.counts / 2.0
         return [
             dense.DenseQuadratic.from_rows(rows.features[own], rows.targets[own], problem.scale, problem.ridge, weight)
             for own, weight in zip(blocks, weights, strict=True)
@@ -179,5 +179,5 @@ def _batch_gradient(problem: Any, batch: int, seed: int) -> Any:
 def _single(problem: Any, agent: int) -> dict[str, Any]:
     """How one row counts within its agent's loss."""
     if isinstance(problem, rl.LeastSquares):
-        return {"scale": "half_sum", "ridge": 0.0, "weight": problem.factors[agent]}
+        return {"scale": "half_sum", "ridge": 0.0, "weight": problem.scales[agent]}
     return {"ridge": 0.0, "weight": problem.scales[agent]}

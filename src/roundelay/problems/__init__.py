@@ -5,12 +5,10 @@ from roundelay.problems.callables import (
 )
 from roundelay.problems.least_squares import (
     LeastSquares as LeastSquares,
+    paper_least_squares as paper_least_squares,
 )
 from roundelay.problems.logistic import (
     Logistic as Logistic,
-)
-from roundelay.problems.paper import (
-    paper_least_squares as paper_least_squares,
     paper_logistic as paper_logistic,
 )
 from roundelay.problems.problem import (
@@ -22,4 +20,7 @@ from roundelay.problems.problem import (
 from roundelay.problems.regularisers import (
     Regulariser as Regulariser,
     composite_optimum as composite_optimum,
+)
+from roundelay.problems.row_problem import (
+    RowProblem as RowProblem,
 )

@@ -1,9 +1,9 @@
-"""The minimiser of Σ f_i + r, against which runs with a regulariser are measured."""
+"""Regularisers r of the token, and the minimiser of Σ f_i + r, against which runs with one are measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,10 @@ from roundelay.registry import register
 
 class Regulariser(Protocol):
     """A convex function of x that acts on every coordinate by itself."""
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether r = 0 everywhere, so that there is none."""
 
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
@@ -69,6 +73,8 @@ def clip(regulariser: BoxNumbers, scale: float, token: Vector, z: Vector) -> Non
 class NoRegulariser:
     """r = 0."""
 
+    is_zero: ClassVar[bool] = True
+
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
         return Part((("at_token", plain_token),))
@@ -96,6 +102,7 @@ class L1:
     """r(x) = weight·‖x‖₁: few coordinates stay away from 0."""
 
     weight: float
+    is_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.weight) and self.weight >= 0.0):
@@ -129,6 +136,7 @@ class Box:
 
     lower: float
     upper: float
+    is_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (self.lower <= self.upper and self.lower < np.inf and self.upper > -np.inf):
@@ -163,7 +171,7 @@ def NonNegative() -> Box:  # noqa: N802
 
 def composite_optimum(problem: Problem, regulariser: Regulariser) -> Vector:
     """The minimiser of Σ f_i + r: accelerated proximal gradient steps, then Newton on the free coordinates."""
-    if isinstance(regulariser, NoRegulariser):
+    if regulariser.is_zero:
         return problem.optimum
     x = _proximal_gradient(problem, regulariser)
     polished = _newton_on_free(problem, regulariser, x)
@@ -206,13 +214,10 @@ def _proximal_gradient(problem: Problem, regulariser: Regulariser) -> Vector:
 def _newton_on_free(problem: Problem, regulariser: Regulariser, x: Vector) -> Vector:
     """With the coordinates at a kink held fixed the rest is smooth: two Newton steps finish it."""
     free = regulariser.is_free(x)
-    if not free.any():
+    if not (problem.has_hessians and free.any()):  # without Hessians the gradient steps must do
         return x
     for _ in range(2):
-        try:
-            hessian = sum(problem.hessian(agent, x) for agent in range(problem.agents))
-        except ValueError:  # a problem without Hessians: the gradient steps must do
-            return x
+        hessian = sum(problem.hessian(agent, x) for agent in range(problem.agents))
         pull = -(total_gradient(problem, x) + regulariser.slope(x))[free]
         x = x.copy()
         x[free] += np.linalg.lstsq(np.asarray(hessian)[np.ix_(free, free)], pull, rcond=None)[0]

@@ -20,7 +20,7 @@ from roundelay.agents.agreement.signed_text import (
     table_of,
 )
 from roundelay.masks.agreement import KEY_BYTES
-from roundelay.networks.checks import join_names
+from roundelay.networks.network_checks import join_names
 from roundelay.tables import Fields
 
 FORMAT = 1

@@ -14,10 +14,12 @@ import numpy as np
 from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
+from roundelay.problems.row_problem import RowProblem, problem_named
+from roundelay.registry import registered
 
-Kind = Literal["least_squares", "logistic", "custom"]
 Missing = Literal["refuse", "drop"]
-KINDS = ("least_squares", "logistic", "custom")
+# The kind of a fit whose objective is the sites' own; the others are those of the register.
+CUSTOM = "custom"
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,14 @@ def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
 class Task:
     """What is fitted.
 
-    `kind` is "least_squares", "logistic", or "custom" for an objective of the sites' own, which then has `dim`
-    unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
+    `kind` is the word of a problem, such as "least_squares" or "logistic", or "custom" for an objective of the sites'
+    own, which then has `dim` unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
     With `intercept` the model has a constant. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖² over all n rows of
     all sites, in standardised units. `missing` says what a row with an empty cell means: "refuse" the file, or "drop"
     the row.
     """
 
-    kind: Kind
+    kind: str
     features: tuple[Column, ...] = ()
     target: Column | None = None
     intercept: bool = True
@@ -77,12 +79,11 @@ class Task:
     dim: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f'The kind of the fit is {self.kind!r}: use "least_squares", "logistic" or "custom".')
+        check_kind(self.kind)
         if self.missing not in ("refuse", "drop"):
             raise ValueError(f'missing is {self.missing!r}: use "refuse" or "drop".')
         finite_number("ridge", self.ridge, least=0.0)
-        if self.kind == "custom":
+        if self.kind == CUSTOM:
             whole_number("dim", self.dim, least=1)
             return
         if self.target is None or not self.features:
@@ -91,7 +92,17 @@ class Task:
         for name in names:
             if not name or names.count(name) > 1:
                 raise ValueError(f"The column {name!r} has no name, or is there twice: name every column once.")
-        object.__setattr__(self, "dim", len(self.features) + (self.kind == "logistic" and self.intercept))
+        object.__setattr__(self, "dim", len(self.features) + self.has_constant)
+
+    @property
+    def problem(self) -> type[RowProblem]:
+        """What is fitted to rows."""
+        return problem_named(self.kind)
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether the intercept is one of the unknowns, the last."""
+        return self.kind != CUSTOM and self.intercept and not self.problem.centres
 
 
 @dataclass(frozen=True)
@@ -229,6 +240,12 @@ class RingPlan:
             if member.name == name:
                 return number
         raise ValueError(f"There is no member {name!r} in the ring: it has {', '.join(m.name for m in self.members)}.")
+
+
+def check_kind(kind: str) -> None:
+    """Refuse what is neither a problem nor custom."""
+    if kind not in (known := (*registered(RowProblem), CUSTOM)):
+        raise ValueError(f"The kind of the fit is {kind!r}: use {', '.join(known[:-1])} or {CUSTOM}.")
 
 
 def digest_of(text: bytes) -> str:

@@ -17,7 +17,7 @@ from roundelay.agents.agreement.invitations import (
     refuse_same_names,
 )
 from roundelay.agents.agreement.names import LONGEST_NAME
-from roundelay.agents.agreement.plan import Column, Kind, Member, Missing, RingPlan, Stopping, Task, digest_of
+from roundelay.agents.agreement.plan import Column, Member, Missing, RingPlan, Stopping, Task, digest_of
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -194,7 +194,7 @@ def _task(fields: Fields) -> Task:
     target: Column | None = column_from(fields.inner("target")) if "target" in fields.table else None
     refuse_same_names((*features, *(() if target is None else (target,))), fields.where)
     return Task(
-        cast(Kind, kind),
+        kind,
         features,
         target,
         fields.flag("intercept"),

@@ -15,7 +15,7 @@ from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import Standard, first_moments, means_of, second_moments, standard_of
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
-from roundelay.problems import LeastSquares, Logistic, OwnProblem
+from roundelay.problems import OwnProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,37 +71,33 @@ class Scaling:
 def scaling_of(task: Task, standard: Standard) -> Scaling:
     """The units in which a task is fitted.
 
-    Without an intercept nothing may be centred, or the model would have one in raw units. Least squares with an
-    intercept is always centred: that is how it does without a column of ones.
+    Without an intercept nothing may be centred, or the model would have one in raw units. A problem that
+    centres is always centred where there is an intercept: that is how it does without a column of ones.
     """
     if len(standard.mean) != len(task.features):
         raise ValueError(
             f"There are statistics of {len(standard.mean)} features, but the task has {len(task.features)}: ask the ring again."
         )
-    least_squares = task.kind == "least_squares"
-    centred = task.intercept and (least_squares or task.standardise)
+    centred = task.intercept and (task.problem.centres or task.standardise)
     if task.standardise and not standard.deviation.all():
         still = task.features[int(np.argmin(standard.deviation))]
         raise ValueError(f'The feature "{still}" is the same in all rows of all sites: leave it out of the fit.')
     return Scaling(
         standard.mean if centred else np.zeros(len(task.features)),
         standard.deviation if task.standardise else np.ones(len(task.features)),
-        standard.target_mean if least_squares and centred else 0.0,
+        standard.target_mean if task.problem.centres and centred else 0.0,
     )
 
 
 def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> OwnProblem:
     """f_i of this site, such that Σf_i over the N = `agents` sites is N times the pooled objective.
 
-    The pooled objective is (1/n)·Σ loss + ridge/2 ‖w‖² over the n rows of all sites, so that for least squares
+    The pooled objective is (1/n)·Σ loss + ridge/2 ‖w‖² over the n rows of all sites, so that
 
-        f_i(w) = (N/n)·½‖X_i w − t_i‖² + ridge/2 ‖w‖²,
+        f_i(w) = (N/n)·Σ_j loss(x_j'w, t_j) + ridge/2 ‖w‖².
 
-    with centred X and t where there is an intercept, and for logistic regression
-
-        f_i(w) = (N/n)·Σ log(1 + exp(−t·x'w)) + ridge/2 ‖w‖²,
-
-    where with an intercept a column of ones is the last. The ridge then shrinks the intercept too.
+    With an intercept a problem that centres has centred x and t, such as least squares, and with any other a column of
+    ones is the last. The ridge then shrinks the intercept too.
     """
     whole_number("agents", agents, least=1)
     if task.kind == "custom":
@@ -114,18 +110,15 @@ def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> O
         )
     scaling = scaling_of(task, standard)
     features = (rows.features - scaling.shift) / scaling.scale
-    weight = agents / standard.rows
-    if task.kind == "least_squares":
-        return LeastSquares([features], [rows.target - scaling.target_shift], ridge=task.ridge, weights=[weight])
-    if standard.target_deviation == 0.0 and task.ridge == 0.0:
+    share = agents / standard.rows
+    if task.problem.needs_labels and standard.target_deviation == 0.0 and task.ridge == 0.0:
         raise ValueError(
-            f'All rows of all sites have the same label in "{task.target}", so that the logistic loss has no minimiser: '
+            f'All rows of all sites have the same label in "{task.target}", so that the loss has no minimiser: '
             "bring in rows with the other label, or agree on a ridge."
         )
-    if task.intercept:
+    if task.has_constant:
         features = np.column_stack([features, np.ones(rows.count)])
-    # A weight multiplies the mean over the site's own rows.
-    return Logistic([features], [rows.target], ridge=task.ridge, weights=[weight * rows.count], separable=True)
+    return task.problem.of_site(features, rows.target - scaling.target_shift, share, task.ridge)
 
 
 def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
@@ -137,7 +130,7 @@ def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
         return Model(tuple((str(number), value) for number, value in enumerate(w.tolist())), 0.0, task.kind, "")
     scaling = _known_scaling(task, standard)
     slopes = w[: len(task.features)] / scaling.scale
-    constant = w[-1] if _has_constant(task) else scaling.target_shift
+    constant = w[-1] if task.has_constant else scaling.target_shift
     names = [str(column) for column in task.features]
     coefficients = tuple(zip(names, slopes.tolist(), strict=True))
     return Model(coefficients, float(constant - slopes @ scaling.shift), task.kind, str(task.target))
@@ -173,7 +166,7 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
         return slopes
     scaling = _known_scaling(task, standard)
     w = slopes * scaling.scale
-    return np.append(w, model.intercept + slopes @ scaling.shift) if _has_constant(task) else w
+    return np.append(w, model.intercept + slopes @ scaling.shift) if task.has_constant else w
 
 
 def read_model(path: str | Path, task: Task, standard: Standard | None) -> Vector:
@@ -188,7 +181,3 @@ def _known_scaling(task: Task, standard: Standard | None) -> Scaling:
     if standard is None:
         raise ValueError("A fit to data needs the statistics of all rows: give the standard.")
     return scaling_of(task, standard)
-
-
-def _has_constant(task: Task) -> bool:
-    return task.kind == "logistic" and task.intercept

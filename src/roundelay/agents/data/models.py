@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.agents.agreement.disk import USUAL, write_whole
-from roundelay.agents.agreement.plan import Kind
+from roundelay.agents.agreement.plan import check_kind
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 
@@ -25,15 +25,18 @@ except ImportError:
 
 @dataclass(frozen=True)
 class Model:
-    """A fit in raw units: target ≈ intercept + Σ coefficient·feature, or for "logistic" the log-odds of the label 1.
+    """A fit in raw units: target ≈ intercept + Σ coefficient·feature, or for labels the log-odds of the label 1.
 
     `coefficients` pairs each feature, as "name [unit]", with its number. For "custom" they are the unknowns, by number.
     """
 
     coefficients: tuple[tuple[str, float], ...]
     intercept: float
-    kind: Kind
+    kind: str
     target: str
+
+    def __post_init__(self) -> None:
+        check_kind(self.kind)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def read_own_rows(path: str | Path, task: Task) -> OwnRows:
         raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
     kept = Cells(cells.values[keep], cells.places[keep], cells.counted_in)
     features, target = np.ascontiguousarray(kept.values[:, :-1]), kept.values[:, -1].copy()
-    if task.kind == "logistic":
+    if task.problem.needs_labels:
         target = _labels(path, kept, task)
     for values in (features, target):
         values.setflags(write=False)
@@ -104,7 +104,7 @@ def _labels(path: Path, cells: Cells, task: Task) -> Vector:
     if strange.any():
         raise ValueError(
             f'{_place(path, cells, int(np.argmax(strange)))} has a number in the column "{task.target}" that is not a label: '
-            "a logistic fit needs 0 and 1, or -1 and 1, or false and true."
+            f"{task.problem.model} needs 0 and 1, or -1 and 1, or false and true."
         )
     if (labels == 0.0).any() and (labels == -1.0).any():
         raise ValueError(

@@ -19,11 +19,12 @@ from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Re
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
 from roundelay.algorithms.parts.starts import OneAgent
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import has_shares
 from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.laps import Lap, lap_along, lap_at
-from roundelay.kernels import Integers, Matrix, Part, Vector
+from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
 from roundelay.networks.walks import tour_part
@@ -330,8 +331,8 @@ class Holder:
         if len(vectors) > 1:
             held.share[agents:] = vectors[1:]
         primal, dual = functions.module.visit(
-            functions.problem, functions.method, self.seed, me, baton.hop, held.visits, agents,
-            token, held.x, held.y, held.share, True,
+            functions.problem, functions.method, Visit(self.seed, me, baton.hop, held.visits, agents),
+            token, Agents(held.x, held.y, held.share, _NO_VISITS), True,
         )  # fmt: skip
         if len(vectors) > 1:
             vectors[1:] = held.share[agents:]

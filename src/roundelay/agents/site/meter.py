@@ -20,7 +20,7 @@ from roundelay.privacy.attacks import (
     parametric_primal,
     parametric_step_size,
 )
-from roundelay.problems import LeastSquares, OwnProblem
+from roundelay.problems import OwnProblem
 from roundelay.transcripts import Visits
 
 ATTACKS = (
@@ -129,10 +129,10 @@ def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector |
     quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
     if y is not None:
         quantities.append(("the gradient of this site's function (y)", found.y[-1], y))
-    if isinstance(problem, LeastSquares):
+    if problem.is_quadratic:
         origin = np.zeros(problem.dim)
         quantities += [
-            ("the curvature of this site's data (H)", found.H, problem.hessian(0)),
+            ("the curvature of this site's data (H)", found.H, problem.hessian(0, origin)),
             ("the slope of this site's data (g)", found.g, problem.gradient(0, origin)),
         ]
     return [

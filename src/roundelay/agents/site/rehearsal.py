@@ -23,7 +23,7 @@ from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.invitations import read_invitation, write_invitation
-from roundelay.agents.agreement.plan import Kind, RingPlan, Stopping, Task, columns_in
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
 from roundelay.kernels import Integers
@@ -138,7 +138,7 @@ def uneven_parts(rows: int, parts: int, seed: int) -> list[Integers]:
     return [np.sort(piece) for piece in pieces]
 
 
-def fit_by_all_others(header: Sequence[str], target: str, kind: Kind, ridge: float = 0.0) -> Task:
+def fit_by_all_others(header: Sequence[str], target: str, kind: str, ridge: float = 0.0) -> Task:
     """The fit of one column of the data by all others."""
     columns = columns_in(header, "the data")
     explained = next((column for column in columns if column.name == target), None)

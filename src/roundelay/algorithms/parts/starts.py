@@ -1,4 +1,4 @@
-"""Where the agents and the token stand before the first hop; some starts hide each agent's gradient, under masks."""
+"""The fourth choice: where the agents start. At zero, at random, or hiding their gradients under masks that cancel in the sum."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class SealedSum:
 
 
 class Beginning(NamedTuple):
-    """x_i⁰ and y_i⁰ of all agents, or of one.
+    """The states before the first hop: x_i, y_i and the shares c_i of all agents, or of one.
 
-    `share` holds c_i⁰ where it is not just x_i⁰ − y_i⁰/ρ, `token` the token's start where that is not 0, and `sealed`
-    the sum from which it came.
+    c_i is x_i − y_i/ρ, unless the start masks it. `token` is where the token starts, if not at 0, and `sealed` a sum
+    that goes round once before the first hop, from which it came.
     """
 
     x: Matrix
     y: Matrix
-    share: Matrix | None = None
+    share: Matrix
     token: Vector | None = None
     sealed: SealedSum | None = None
 
@@ -47,7 +47,7 @@ class OneAgent(NamedTuple):
 
 
 class Start(Protocol):
-    """A rule for x_i⁰ and y_i⁰, and where it is not 0 for the token.
+    """A rule for x_i⁰, y_i⁰ and c_i⁰, and where it is not 0 for the token.
 
     One that works with a single token only has `one_token = True`. One whose token is the mean of shares that were summed
     under masks has `sum_grid`, the `FixedPoint` in which they are summed.
@@ -69,7 +69,7 @@ class ZeroStart:
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
         shape = (problem.agents, problem.dim)
-        return Beginning(np.zeros(shape), np.zeros(shape))
+        return Beginning(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     def own(self, agent: OneAgent, problem: OwnProblem, rho: float) -> Beginning:
         """Where one agent stands before the first hop."""

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 USUAL = {"start": "sealed", "rho": "1.0"}
 
 
-class Fit(StrEnum):
-    """What can be fitted to data files."""
-
-    least_squares = "least_squares"
-    logistic = "logistic"
+Fit = Annotated[
+    str, typer.Option("--task", help="What is fitted: least_squares, logistic, or another package's problem.")
+]
 
 
 class EmptyCells(StrEnum):
@@ -39,7 +37,7 @@ class EmptyCells(StrEnum):
 def plan(
     invitations: Annotated[list[Path], typer.Argument(metavar="INVITATION", help="The invitations of all sites.")],
     folder: SignersFolder,
-    task: Annotated[Fit, typer.Option(help="What is fitted.")],
+    task: Fit,
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     out: Out,
     algorithm: Annotated[
@@ -81,7 +79,7 @@ def plan(
 
     sites = read_invitations(invitations)
     features, explained = _split(sites, target)
-    fit = Task(task.value, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
+    fit = Task(task, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
     stopping = Stopping(tolerance if tolerance != 0.0 else None, hops)
     planned = plan_ring(
         sites, read_links(links), _algorithm(algorithm, rho, settings or []), fit, stopping, first, warm
