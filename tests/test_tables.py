@@ -16,13 +16,13 @@ from roundelay import (
     SIADMM,
     WADMM,
     WPG,
+    Algorithm2,
     Box,
     ContributionNoise,
     IncrementalGradient,
     MaskedLinks,
     NoDefence,
     NoRegulariser,
-    RandomStart,
     SealedStart,
     UniformStart,
     ZeroStart,
@@ -59,7 +59,7 @@ regularisers = st.one_of(
 )
 methods = st.one_of(
     st.builds(IADMM, positive, flags, starts, regularisers, defences),
-    st.builds(RandomStart, positive, flags, starts, defences),
+    st.builds(Algorithm2, positive, flags, starts, defences),
     st.builds(
         PIADMM1, positive, st.floats(0, 0.999), starts, flags, positive, st.sampled_from(["scalar", "vector"]), defences
     ),
@@ -105,6 +105,7 @@ def test_a_table_reads_as_people_write_it() -> None:
         "defence": {"kind": "MaskedLinks", "bits": 30},
     }
     assert from_table({"kind": "IADMM", "rho": 3}, "here") == IADMM(rho=3.0)
+    assert from_table({"kind": "RandomStart", "rho": 3}, "here") == Algorithm2(rho=3.0)  # as older files have it
     assert type(as_table(IADMM(rho=np.float64(2.0)))["rho"]) is float
 
 

@@ -64,6 +64,7 @@ from roundelay.algorithms.token.incremental import (
     PIADMM1 as PIADMM1,
     PIADMM2 as PIADMM2,
     SIADMM as SIADMM,
+    Algorithm2 as Algorithm2,
     RandomStart as RandomStart,
 )
 from roundelay.algorithms.token.one_pass import (
@@ -77,7 +78,7 @@ from roundelay.algorithms.token.walking import (
 from roundelay.comparison.comparing import (
     compare as compare,
 )
-from roundelay.comparison.result import (
+from roundelay.comparison.comparison import (
     Comparison as Comparison,
 )
 from roundelay.comparison.tuning import (

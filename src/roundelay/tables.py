@@ -39,7 +39,7 @@ def from_table(table: Mapping[str, Any], where: str, slot: Any = None) -> Any:
     """The thing that a table describes, a choice for the slot; options that are left out have their defaults."""
     fields, kinds = Fields(table, where), classes_for(slot)
     chosen = fields.text("kind")
-    kind = next((kind for kind in kinds if kind.__name__ == chosen), None)
+    kind = next((kind for kind in kinds if chosen in (kind.__name__, getattr(kind, "former_name", None))), None)
     if kind is None:
         raise fields.refusal("kind", f"use {'one of ' if len(kinds) > 1 else ''}{_names(kinds)}")
     options = options_of(kind)

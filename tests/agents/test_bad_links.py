@@ -11,8 +11,8 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.protocol.baton import Baton
-from roundelay.agents.protocol.member import Member
-from roundelay.agents.site.site import Site
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.site.taking_part import Site
 from tests.agents.bad_frames import HARMS
 from tests.agents.bad_links import ALGORITHM, SHORT, over_bad_bytes, over_bad_frames
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
@@ -74,13 +74,13 @@ def test_hosts_whose_cable_is_pulled_and_plugged_in_again(tmp_path: Path) -> Non
 
 def slow_down(site: Site, number: int) -> None:
     """So that the run is still going on when something happens to the links."""
-    visit = Member.visit
+    visit = Holder.visit
 
-    def slowly(self: Member, baton: Baton) -> object:
+    def slowly(self: Holder, baton: Baton) -> object:
         time.sleep(0.02)
         return visit(self, baton)
 
-    Member.visit = slowly  # type: ignore[assignment,method-assign]
+    Holder.visit = slowly  # type: ignore[assignment,method-assign]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:

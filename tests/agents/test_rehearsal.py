@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from roundelay.agents.data.models import load_model
 from roundelay.agents.site.rehearsal import uneven_parts
-from roundelay.agents.site.site import read_privacy
+from roundelay.agents.site.taking_part import read_privacy
 
 RIDGE = 0.05
 

@@ -52,7 +52,7 @@ def test_the_printed_update_would_drift() -> None:
         algorithm,
         problem,
         network,
-        "hand_over",
+        "visit",
         "share[i, d] += whole * (moved - token[d])",
         "share[i, d] += change[d]",
     )

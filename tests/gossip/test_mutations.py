@@ -126,7 +126,7 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (TRACKING, "receive", "- method.alpha", "+ method.alpha"),
     (IN_TURN, "send", "+ slope[d]", "- slope[d]"),
     (IN_TURN, "send", "-= method.alpha", "+= method.alpha"),
-    (IN_TURN, "send", "exchange == 0", "exchange == 1"),
+    (IN_TURN, "send", "at.exchange == 0", "at.exchange == 1"),
     (IN_TURN, "receive", "states.s[i, d] - own", "states.s[i, d] + own"),
     # LEAD.
     (rl.LEAD(), "send", "ahead - states.memory", "ahead + states.memory"),
@@ -185,11 +185,11 @@ def test_one_changed_symbol_is_noticed(mutation: tuple[Any, str, str, str]) -> N
 
 
 SAG_MUTATIONS = [
-    ("slope[d] - y[i, d]", "slope[d] + y[i, d]"),
+    ("slope[d] - states.y[i, d]", "slope[d] + states.y[i, d]"),
     ("y[i, d] = slope[d]", "y[i, d] = token[d]"),
     ("token[d] -= method.gamma", "token[d] += method.gamma"),
     ("* inverse_agents", "* 1.0"),
-    ("share[agents, d] +=", "share[agents, d] ="),
+    ("mean[d] +=", "mean[d] ="),
 ]
 
 

@@ -42,7 +42,7 @@ from roundelay.algorithms.parts.xsteps import (
     XStep as XStep,
 )
 from roundelay.algorithms.token_method import (
-    Initial as Initial,
+    OwnVisit as OwnVisit,
     TokenADMM as TokenADMM,
     TokenMethod as TokenMethod,
 )

@@ -27,9 +27,10 @@ import numpy as np
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import gossip_loop, token_loop as loop
-from roundelay.kernels import Part, bulk, bulk as gaps, primitives, random, sums as compiled_sums
+from roundelay.kernels import Exchange, Part, Visit, bulk, bulk as gaps, primitives, random, sums as compiled_sums
 from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates
 from roundelay.networks import Network
@@ -60,6 +61,8 @@ COMPILED = (
     ("philox", random.philox),
 )
 MODULES = {"math": math, "np": np}
+# Kernel functions may make these of their numbers.
+TUPLES = ("Visit", "Exchange")
 
 
 class CannotCompileError(ValueError):
@@ -114,7 +117,7 @@ def recipe(
     while queue:
         slot, function = queue.pop()
         texts[slot], names = _definition(function, slot)
-        for name in names - chosen - set(MODULES):
+        for name in names - chosen - {*MODULES, *TUPLES}:
             meant = function.__globals__.get(name, _MISSING)
             if meant is _MISSING and (hasattr(builtins, name) or name in functions or name in provided):
                 continue
@@ -166,7 +169,7 @@ def _python_module(recipe: Recipe, dim: int) -> types.ModuleType:
     text = f"from __future__ import annotations\nimport math\nimport numpy as np\n\n{recipe.body}\n"
     name = f"roundelay_python_{_digest(text)}"
     module = types.ModuleType(name)
-    for primitive in (*PRIMITIVES, *SUMS):
+    for primitive in (*PRIMITIVES, *SUMS, *TUPLES):
         setattr(module, primitive, getattr(primitives, primitive))
     for draw in DRAWS:
         setattr(module, draw, getattr(random, draw))
@@ -226,6 +229,7 @@ from roundelay.kernels.compiled import (
     INNER, OUTER, each, full_product, prefetch, stack_vector as eight_lanes,
     heap_matrix, heap_vector, stack_matrix, stack_vector,
 )
+from roundelay.kernels.primitives import Exchange, Visit
 """
 
 
@@ -377,8 +381,17 @@ EngineChoice = Literal["auto", "compiled", "python"]
 # With more agents than this their states no longer stay in the processor's cache from lap to lap.
 MANY = 10_000
 
-TOKEN_SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.Post, loop.Reader, loop.Rule)
-GOSSIP_SHAPES: tuple[Any, ...] = (gossip_loop.Mail, loop.Gauge, gossip_loop.GossipLog, gossip_loop.GossipRule)
+TOKEN_SHAPES: tuple[Any, ...] = (
+    Visit,
+    Agents,
+    loop.Trail,
+    loop.Gauge,
+    loop.Log,
+    loop.Post,
+    loop.Reader,
+    loop.Rule,
+)
+GOSSIP_SHAPES: tuple[Any, ...] = (Exchange, gossip_loop.Mail, loop.Gauge, gossip_loop.GossipLog, gossip_loop.GossipRule)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.algorithms.parts.starts import SealedSum
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import token_loop as loop
 from roundelay.engine.monitors import Snapshot
@@ -29,7 +30,7 @@ class State:
     """What the loop is handed, besides the numbers of the parts and the seed; it changes the arrays in place."""
 
     method: TokenMethod
-    agents: loop.Agents
+    agents: Agents
     trail: loop.Trail
     links: Any
     clock: NDArray[np.int64]
@@ -133,7 +134,7 @@ def new_state(
     rows = len(marks) + 1
     return State(
         method,
-        loop.Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
+        Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
         loop.Trail(np.tile(token, (tokens, 1)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
         links,
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once

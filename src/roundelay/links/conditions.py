@@ -232,7 +232,6 @@ class NetworkConditions:
             np.zeros(2, np.int64),
             words,
             words.view(np.uint8),
-            words.view(np.uint16),
             noise,
             noise.reshape(vectors, agents * dim),
             np.zeros(agents),

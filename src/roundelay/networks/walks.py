@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ Integers = NDArray[np.int64]
 
 class Walk(Protocol):
     """A rule by which tokens travel on a network."""
+
+    @property
+    def is_tour(self) -> bool:
+        """Whether the token goes round the network's tour, by the same way each lap."""
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -88,6 +92,8 @@ def tour_part(order: Integers) -> Part:
 @dataclass(frozen=True)
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
+
+    is_tour: ClassVar[bool] = True
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -200,6 +206,7 @@ def _distinct_agents(network: Network, seed: int, tokens: int) -> Integers:
 class MetropolisWalk:
     """P_ij = 1/max(d_i + 1, d_j + 1), and P_ii the rest: every agent is visited equally often in the long run."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:
@@ -216,6 +223,8 @@ class MetropolisWalk:
 class UniformWalk:
     """Any neighbour with equal chances (as in the Walkman paper's own code)."""
 
+    is_tour: ClassVar[bool] = False
+
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
         return _graph_part(network, advance_uniform, self_loops_free=False)
@@ -230,6 +239,7 @@ class UniformWalk:
 class ClosedUniformWalk:
     """Any neighbour or the agent itself, with equal chances."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:
@@ -246,6 +256,7 @@ class ClosedUniformWalk:
 class LeastVisitedWalk:
     """Random walk with choice: the least visited of the neighbours and the agent itself, ties at random."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:

@@ -1,7 +1,7 @@
-"""Experiments that can be run again by name."""
+"""The paper, run again: the demo of four methods, and the reproduction of every figure and claim with its report."""
 
 from roundelay.paper.demo import (
-    METHODS as METHODS,
+    DEMO_METHODS as DEMO_METHODS,
     Demo as Demo,
     DemoRow as DemoRow,
     compile_methods as compile_methods,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.algorithms.parts.defences import MaskedLinks
-from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
+from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
-from roundelay.networks.walks import Cycle
 from roundelay.problems.row_problem import RowProblem, problem_named
 from roundelay.registry import registered
 
@@ -32,6 +32,30 @@ class Column:
     def __str__(self) -> str:
         """As it stands in the header of a data file: name [unit]."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+
+_HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")
+
+
+def column_of(heading: str) -> Column:
+    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one."""
+    heading = " ".join(heading.split())
+    found = _HEADING.fullmatch(heading)
+    column = Column(found["name"], found["unit"].strip()) if found else Column(heading)
+    if not column.name:
+        raise ValueError('A column has no name: write one, with the unit behind it, as in "age [years]".')
+    return column
+
+
+def columns_of(header: Sequence[str], file: str) -> tuple[Column, ...]:
+    """The columns that a header names. The cells are not shown: where the header was forgotten, they are the first row."""
+    columns = []
+    for number, heading in enumerate(header, start=1):
+        try:
+            columns.append(column_of(heading))
+        except ValueError as error:
+            raise ValueError(f"The header of {file} can't be used at column {number}. {error}") from None
+    return tuple(columns)
 
 
 @dataclass(frozen=True)
@@ -145,7 +169,7 @@ class RingPlan:
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
         _ = self.network, self.method  # refuses what is not a network, or not a token method, now
-        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+        if (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
@@ -179,9 +203,10 @@ class RingPlan:
         method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
         if getattr(method, "walk", None) is None or method.tokens != 1:
             raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
-        if isinstance(getattr(method, "defence", None), MaskedLinks):
+        defence = getattr(method, "defence", None)
+        if defence is not None and defence.wire is not None:
             raise ValueError(
-                "The links of a ring are encrypted already: leave out MaskedLinks, which is for simulations."
+                f"The links of a ring are encrypted already: leave out {type(defence).__name__}, which is for simulations."
             )
         for name in ("alpha", "gamma"):
             if getattr(self.algorithm, name, 0.0) is None:
@@ -198,7 +223,7 @@ class RingPlan:
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return isinstance(self.method.walk, Cycle)
+        return self.method.walk.is_tour
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:

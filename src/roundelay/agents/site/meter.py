@@ -7,8 +7,8 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import grid_of
-from roundelay.agents.protocol.journal import Visit
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.status import Leak, PrivacyStatus
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Matrix, Vector
@@ -39,7 +39,7 @@ def most_visits(dim: int) -> int:
     return 4 * (dim + 5)
 
 
-def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
+def visits_of(rows: list[Passage], plan: RingPlan, me: int) -> Visits:
     """The visits of this epoch as the neighbours saw them: the token that they handed over, and what they got back."""
     hops: list[int] = []
     received: list[Vector] = []
@@ -66,7 +66,7 @@ def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
     )  # fmt: skip
 
 
-def _received(row: Visit, plan: RingPlan) -> Vector:
+def _received(row: Passage, plan: RingPlan) -> Vector:
     """The token before the visit; the first agent makes it from the sum, or starts it at 0."""
     if row.phase == Phase.ITERATE:
         return np.frombuffer(row.received or b"")
@@ -75,7 +75,7 @@ def _received(row: Visit, plan: RingPlan) -> Vector:
     return np.zeros(plan.dim)
 
 
-def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
+def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus:
     """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
 
     `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
@@ -100,9 +100,9 @@ def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     return PrivacyStatus(len(visits), best, _sentence(best))
 
 
-def _own_y(member: Member, visits: Visits) -> Vector:
+def _own_y(member: Holder, visits: Visits) -> Vector:
     """What this agent's y was after these visits: the update itself, made again from its own start."""
-    again = Member(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
+    again = Holder(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
     again.held.told = member.held.told
     for hop, received in zip(visits.hop.tolist(), visits.received, strict=True):
         again.visit(Baton(Phase.ITERATE, hop, 0, 0, 0, 0, received))

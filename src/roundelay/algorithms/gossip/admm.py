@@ -1,4 +1,4 @@
-"""Coloured D-ADMM: neighbours work one after another, each with the latest that it has heard."""
+"""Decentralised ADMM: D-ADMM, COCA, weighted and quantised ADMM by one update; coloured D-ADMM, in which neighbours take turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.lemmas import Condition, Conditions
 from roundelay.algorithms.slots import minimise
-from roundelay.kernels import DIM, Integers, Matrix, Vector, each, vector
+from roundelay.kernels import DIM, Exchange, Integers, Matrix, Vector, each, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.links import Compressor, channel_of
 from roundelay.links.channel import Censoring, Channel
@@ -173,6 +173,9 @@ class QuantisedADMM:
         return Conditions()
 
 
+# ---------------------------------------------------------------- coloured: each with the latest that it has heard
+
+
 class ColouredNumbers(NamedTuple):
     """The colour of each agent, how many there are, and ρd_i."""
 
@@ -194,16 +197,14 @@ def listens_before_turn(method: ColouredNumbers, i: int, exchange: int) -> bool:
 def send_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     out: Matrix,
 ) -> None:
     """x_i⁺ = prox_i((ρΣ_j x_j − γ_i)/(ρd_i), ρd_i) with the latest x_j; its message."""
+    i = at.agent
     w, new = vector(DIM), vector(DIM)
     for d in each(DIM):
         w[d] = inbox[0, d] - states.y[i, d]
@@ -216,17 +217,15 @@ def send_coloured(
 def receive_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """When all have spoken: γ_i⁺ = γ_i + ρΣ_j(x_i − x_j)."""
-    if exchange == method.colours - 1:
+    i = at.agent
+    if at.exchange == method.colours - 1:
         for d in each(DIM):
             states.y[i, d] += method.totals[i] * own[0, d] - inbox[0, d]
 

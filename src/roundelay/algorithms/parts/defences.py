@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, each, normals, vector
+from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, Visit, each, normals, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.masks import FixedPoint
 from roundelay.registry import register
@@ -28,7 +28,7 @@ class Defence(Protocol):
         """The smallest tolerance at which the agents' own stopping rule can ever be met."""
 
 
-def conceal_nothing(defence: Any, seed: int, i: int, hop: int, turn: int, change: Vector) -> None:
+def conceal_nothing(defence: Any, at: Visit, change: Vector) -> None:
     """Leave the contribution as it is."""
 
 
@@ -65,11 +65,11 @@ class DefenceNumbers(NamedTuple):
     grid: float
 
 
-def conceal_by_noise(defence: DefenceNumbers, seed: int, i: int, hop: int, turn: int, change: Vector) -> None:
+def conceal_by_noise(defence: DefenceNumbers, at: Visit, change: Vector) -> None:
     """Add e_r = scale·qʳ·N(0, I) at the agent's visit r."""
     noise = vector(DIM)
-    normals(seed, i, hop, CONCEAL, noise)
-    size = defence.scale * math.exp(-defence.rate * turn)
+    normals(at.seed, at.agent, at.hop, CONCEAL, noise)
+    size = defence.scale * math.exp(-defence.rate * at.turn)
     for d in each(DIM):
         change[d] += size * noise[d]
 

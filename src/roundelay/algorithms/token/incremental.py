@@ -1,4 +1,4 @@
-"""Stochastic incremental ADMM: a few rows of data at each visit."""
+"""The update on a cycle: I-ADMM, the paper's Algorithm 2, PI-ADMM1, PI-ADMM2, and sI-ADMM with a few rows at each visit."""
 
 from __future__ import annotations
 
@@ -61,16 +61,17 @@ class IADMM:
 
 @register(Algorithm, "randomstart")
 @dataclass(frozen=True)
-class RandomStart:
+class Algorithm2:
     """Incremental ADMM with a random start (Ye et al. 2020, Algorithm 2).
 
         x_i⁰ = υ_i    y_i⁰ = ρυ_i    z⁰ = 0,    then as I-ADMM
 
     `rho` is ρ; υ_i has entries from U(0, 100). The paper prints y_i⁰ = −ρυ_i, which is an error:
-    `start=UniformStart(0, 100, printed_sign=True)` shows what it does.
+    `start=UniformStart(0, 100, printed_sign=True)` shows what it does. `roundelay.RandomStart` is another name for it.
     """
 
     name: ClassVar[str] = "Algorithm 2"
+    former_name: ClassVar[str] = "RandomStart"  # so it is called in older files
     tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     first_order: bool = False
@@ -87,6 +88,9 @@ class RandomStart:
     def conditions(self, problem: Problem) -> Conditions:
         """Which lemma's conditions hold on this problem."""
         return first_order_stability(self.rho, problem) if self.first_order else lemma_2(self.rho, problem)
+
+
+RandomStart = Algorithm2  # its former name, which sounds like one of the starts
 
 
 @register(Algorithm)

@@ -74,8 +74,8 @@ def plan(
       roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --rho 10
         --set defence=contribution-noise --links links.txt --out ring.toml
     """
+    from roundelay.agents.agreement.epochs import plan_ring
     from roundelay.agents.agreement.plan import Stopping, Task
-    from roundelay.agents.agreement.planning import plan_ring
 
     sites = read_invitations(invitations)
     features, explained = _split(sites, target)

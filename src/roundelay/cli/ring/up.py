@@ -40,7 +40,7 @@ def up(
       roundelay ring up --agents 5 --data patients.csv --target outcome --task logistic --ridge 0.01
     """
     from roundelay.agents.agreement.plan import Stopping
-    from roundelay.agents.site.rehearsal import prepare, uneven_parts
+    from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
     from roundelay.algorithms.parts.starts import SealedStart
     from roundelay.algorithms.token.incremental import PIADMM1
 
@@ -50,10 +50,11 @@ def up(
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), agents, seed=0)]
     names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
     algorithm = PIADMM1(rho=rho, start=SealedStart())
+    fit = fit_by_all_others(header, target, task, ridge)
     try:
-        rehearsal = prepare(
-            folder, names, header, parts, target, task, algorithm, Stopping(tolerance), ridge
-        )  # fmt: skip
+        rehearsal = prepare_ring(
+            folder, header, dict(zip(names, parts, strict=True)), fit, algorithm, Stopping(tolerance)
+        )
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
