@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import gc
+import signal
+from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 
@@ -13,3 +16,27 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for the whole quick study comes first, so that at the end no process waits for another at it."""
     items.sort(key=lambda item: "found" not in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as in a terminal, here and in what is started here: tests that run in the background have it ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture
+def sums_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the Python engine sum as the compiled one does in few dimensions, term after term.
+
+    A BLAS sums as its processor likes best, fused multiply-add or not: its last bits are another matter than the engines'.
+    """
+
+    def dot(a: np.ndarray, b: np.ndarray) -> float:
+        total = a[0] * b[0]
+        for d in range(1, len(a)):
+            total += a[d] * b[d]
+        return total
+
+    monkeypatch.setattr(np, "dot", dot)
