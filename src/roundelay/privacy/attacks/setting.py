@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,6 +34,13 @@ class Recovered:
     gradient: Callable[[Vector], Vector] | None = None
     records: Matrix | None = None
     gamma: Matrix | None = None
+
+
+class Attack(Protocol):
+    """What an observer can make of the visits to an agent; it refuses by a ValueError what its equations are not made for."""
+
+    def __call__(self, visits: Visits, public: Public, /) -> Recovered:
+        """An estimate of what the agent keeps to itself."""
 
 
 @dataclass(frozen=True, eq=False)

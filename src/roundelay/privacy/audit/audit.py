@@ -16,8 +16,8 @@ from roundelay.engine import Ensemble, Run
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares
-from roundelay.privacy.attacks.repertoire import Attack, attacks_for
-from roundelay.privacy.attacks.setting import parts_of
+from roundelay.privacy.attacks.repertoire import attacks_for
+from roundelay.privacy.attacks.setting import Attack, parts_of
 from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
 from roundelay.transcripts import Observer, Seen, Transcript, Visits
 from roundelay.transcripts.observers import observer_of, words_of
