@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task

@@ -5,8 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from roundelay.agents.protocol.wire import WIDTH
-from roundelay.agents.protocol.wire import checksum_of as checksum
+from roundelay.agents.protocol.wire import WIDTH, checksum_of as checksum
 
 LENGTHS = (0, 1, 48, 8 * WIDTH, 16 * WIDTH, 16 * WIDTH + 1, 40 * WIDTH + 24)
 

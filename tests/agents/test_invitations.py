@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.agreement.identity import Identity, sign
 from roundelay.agents.agreement.invitations import read_invitation, write_invitation

@@ -3,8 +3,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.agreement.invitations import Invitation, column_of, header_columns
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import roundelay as rl
-from roundelay.agents.agreement.plan import Member as Site
-from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.agreement.plan import Member as Site, RingPlan, Stopping, Task
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import BatonError
 from roundelay.agents.protocol.journal import Record, Standing, Visit

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
+from roundelay import NoRegulariser
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.assemble import Prepared, prepare, python_module, recipe_of, token_assembly
 from roundelay.engine.checks import Options
 from roundelay.engine.state import new_state
 from roundelay.engine.token_loop import RUNNING
 from roundelay.kernels import BATCH, PRIMAL, STEP, normals, uniform
-from roundelay.problems import NoRegulariser
 from tests.reference import dense
 
 

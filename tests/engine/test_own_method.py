@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay import NoRegulariser
 from roundelay.algorithms.slots import gradient
 from roundelay.algorithms.token.gradient import DescentNumbers, estimate_is_token, never_at_rest
 from roundelay.algorithms.token_method import Initial
 from roundelay.engine.assemble import CannotCompileError
 from roundelay.kernels import DIM, Part, each, vector
-from roundelay.problems import NoRegulariser
 
 
 def heavy_ball(

@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-import roundelay.algorithms
+from roundelay.algorithms.algorithm import Algorithm
 from roundelay.comparison import field
 from roundelay.comparison.budget import geometric_marks
 from roundelay.comparison.field import Cell, Panel, best_of, field_as_csv, field_as_markdown, measure, run_field
 from roundelay.comparison.field_methods import ENTRIES
+from roundelay.registry import registered
 
 TINY = Panel("least squares", 8, 2)
 
 
 def test_every_algorithm_of_the_package_is_in_the_field() -> None:
-    kinds = {
-        name for name in roundelay.algorithms.__all__ if hasattr(getattr(roundelay.algorithms, name), "conditions")
-    }
+    kinds = {kind.__name__ for kind in registered(Algorithm).values()}
     problem = rl.paper_least_squares(agents=30)
     entered = {type(entry.given("least squares", problem)).__name__ for entry in ENTRIES}
     assert kinds - entered == set()

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from tests.engine.support import dense_agents
-from tests.engine.support import mutated as token_mutated
-from tests.engine.support import trace as token_trace
+from tests.engine.support import dense_agents, mutated as token_mutated, trace as token_trace
 from tests.gossip.cases import FIVE, NETWORK, SQUARES, cases
 from tests.gossip.support import by_reference, largest_gap, mutated, trace
 from tests.reference import gossip

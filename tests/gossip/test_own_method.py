@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay import Channel, Plain
 from roundelay.algorithms.gossip import Gossip
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.links import Compressor, channel_of
 from tests.reference.gossip import metropolis
 
 

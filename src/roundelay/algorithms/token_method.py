@@ -17,7 +17,8 @@ from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
 from roundelay.kernels import Matrix, Part, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks.walks import Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roundelay.comparison.budget import ground
 from roundelay.comparison.costs import brief, in_words, short
-from roundelay.comparison.naming import named, value_in_words
-from roundelay.comparison.naming import parameters as parameters_of
+from roundelay.comparison.naming import named, parameters as parameters_of, value_in_words
 from roundelay.comparison.search import Coordinate, Point, Score, Search, coordinates_of
 from roundelay.comparison.trials import DIVERGED, REACHED, SHORT, Race, Trial
 from roundelay.engine.assemble import EngineChoice

@@ -33,8 +33,7 @@ from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import gossip_loop, token_loop
-from roundelay.kernels import Part, bulk, primitives, random
-from roundelay.kernels import sums as compiled_sums
+from roundelay.kernels import Part, bulk, primitives, random, sums as compiled_sums
 from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates
 from roundelay.networks import Network

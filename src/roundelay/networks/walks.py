@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from roundelay.kernels import PLACE, WALK, Part, uniform
 from roundelay.kernels.random import uniforms_of_agents
 from roundelay.networks.graph import Network
+from roundelay.registry import register
 
 Integers = NDArray[np.int64]
 
@@ -87,6 +88,7 @@ def tour_part(order: Integers) -> Part:
     )
 
 
+@register(Walk, "cycle")
 @dataclass(frozen=True)
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
@@ -199,6 +201,7 @@ def _distinct_agents(network: Network, seed: int, tokens: int) -> Integers:
     return np.argsort(uniforms_of_agents(seed, network.agents, 1, PLACE)[:, 0], kind="stable")[:tokens]
 
 
+@register(Walk, "metropolis")
 @dataclass(frozen=True)
 class MetropolisWalk:
     """P_ij = 1/max(d_i + 1, d_j + 1), and P_ii the rest: every agent is visited equally often in the long run."""
@@ -215,6 +218,7 @@ class MetropolisWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "uniform")
 @dataclass(frozen=True)
 class UniformWalk:
     """Any neighbour with equal chances (as in the Walkman paper's own code)."""
@@ -230,6 +234,7 @@ class UniformWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "closed-uniform")
 @dataclass(frozen=True)
 class ClosedUniformWalk:
     """Any neighbour or the agent itself, with equal chances."""
@@ -246,6 +251,7 @@ class ClosedUniformWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "least-visited")
 @dataclass(frozen=True)
 class LeastVisitedWalk:
     """Random walk with choice: the least visited of the neighbours and the agent itself, ties at random."""

@@ -13,8 +13,7 @@ from roundelay.paper.counting import NAME as COUNTS
 from roundelay.paper.document import Check, Claim, Found
 from roundelay.paper.eavesdropping import SOLVED, STOPPED, eavesdropping_name
 from roundelay.paper.inference import BACKWARDS, BROKEN, EXACTLY
-from roundelay.paper.lemmas import CASES
-from roundelay.paper.lemmas import NAME as LIMITS
+from roundelay.paper.lemmas import CASES, NAME as LIMITS
 from roundelay.paper.readings import DEVIATION, SCALING, SIGN
 from roundelay.paper.settings import KINDS, METRICS, OURS, PANELS, RIVALS
 from roundelay.paper.variations import CONNECTIVITY, FIRST_ORDER, HAMILTONIAN, INEXACT, RESIDUE, STRAGGLER

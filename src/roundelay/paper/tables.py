@@ -9,12 +9,10 @@ from roundelay.comparison.field_methods import Kind
 from roundelay.paper.beyond import DIMS, GAMMA_RUN, METHODS
 from roundelay.paper.claims import slope_ratio
 from roundelay.paper.convergence import seeds_of, units_of, wins_of
-from roundelay.paper.counting import AGENTS, LAST
-from roundelay.paper.counting import NAME as COUNTS
+from roundelay.paper.counting import AGENTS, LAST, NAME as COUNTS
 from roundelay.paper.document import Found, Table, number
 from roundelay.paper.inference import BACKWARDS, BROKEN, EXACTLY
-from roundelay.paper.lemmas import CASES
-from roundelay.paper.lemmas import NAME as LIMITS
+from roundelay.paper.lemmas import CASES, NAME as LIMITS
 from roundelay.paper.readings import DEVIATION, SCALING, SIGN
 from roundelay.paper.settings import KINDS, METRICS, PANELS, SIX
 from roundelay.paper.variations import INEXACT, STRAGGLER

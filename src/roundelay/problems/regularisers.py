@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import DIM, Numbers, Part, Vector, each
 from roundelay.problems.problem import Problem, total_gradient
+from roundelay.registry import register
 
 
 class Regulariser(Protocol):
@@ -63,6 +64,7 @@ def clip(regulariser: BoxNumbers, scale: float, token: Vector, z: Vector) -> Non
         z[d] = np.minimum(np.maximum(token[d], regulariser.lower), regulariser.upper)
 
 
+@register(Regulariser, "none")
 @dataclass(frozen=True)
 class NoRegulariser:
     """r = 0."""
@@ -88,6 +90,7 @@ class NoRegulariser:
         return np.zeros(len(x))
 
 
+@register(Regulariser, "l1")
 @dataclass(frozen=True)
 class L1:
     """r(x) = weight·‖x‖₁: few coordinates stay away from 0."""
@@ -119,6 +122,7 @@ class L1:
         return self.weight * np.sign(x)
 
 
+@register(Regulariser, "box")
 @dataclass(frozen=True)
 class Box:
     """r(x) = 0 where lower ≤ x ≤ upper in every coordinate, and infinite elsewhere."""
@@ -151,6 +155,7 @@ class Box:
         return np.zeros(len(x))
 
 
+@register(Regulariser, "non-negative")
 def NonNegative() -> Box:  # noqa: N802
     """r(x) = 0 where no coordinate is negative, and infinite elsewhere."""
     return Box(0.0, float("inf"))

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from roundelay.agents.agreement.disk import PUBLIC, sync_folder, write_new
-from roundelay.agents.agreement.tables import check_site_name, in_short
+from roundelay.agents.agreement.names import check_site_name
 from roundelay.kernels.checks import whole_number
 from roundelay.masks.agreement import new_private_key, public_key_of
+from roundelay.tables import in_short
 
 try:
     from cryptography import x509

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roundelay.agents.agreement.identity import LONGEST_CERTIFICATE, Identity, check_certificate, is_signed_by
+from roundelay.agents.agreement.names import LONGEST_ADDRESS, LONGEST_NAME, check_address, check_site_name
 from roundelay.agents.agreement.plan import Column, Member, Task
 from roundelay.agents.agreement.signed_text import (
     changed_since,
@@ -19,9 +20,9 @@ from roundelay.agents.agreement.signed_text import (
     split_signature,
     table_of,
 )
-from roundelay.agents.agreement.tables import LONGEST_ADDRESS, LONGEST_NAME, Fields, check_address, check_site_name
 from roundelay.masks.agreement import KEY_BYTES
 from roundelay.networks.checks import join_names
+from roundelay.tables import Fields
 
 LONGEST_COLUMN = 100
 MOST_COLUMNS = 10_000

@@ -12,9 +12,9 @@ import numpy as np
 
 from roundelay.agents.agreement.invitations import Invitation, check_fits_task, check_same_columns
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
-from roundelay.agents.agreement.tables import in_short
 from roundelay.networks import Network
 from roundelay.networks.checks import join_names, shorten_names
+from roundelay.tables import in_short
 
 
 @dataclass(frozen=True)

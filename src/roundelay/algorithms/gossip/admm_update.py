@@ -13,7 +13,7 @@ from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.slots import gradient, minimise
 from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each, slot, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel
+from roundelay.links.channel import Channel
 from roundelay.networks import Network
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.descent import talks_after_first
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
 from roundelay.algorithms.lemmas import Conditions, step_below
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, each
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel, Compressor, Quantised, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Quantised
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class LEADNumbers(NamedTuple):
@@ -77,6 +80,7 @@ def receive_lead(
         states.x[i, d] -= method.eta * (states.slope[i, d] + states.dual[i, d])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class LEAD:
     """LEAD, linear convergence with compressed messages (Liu, Li, Wang, Tang, Yan 2021).
@@ -171,6 +175,7 @@ def receive_choco(
         states.x[i, d] += method.gamma * (states.heard[i, d] - states.copy[i, d])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class CHOCO:
     """CHOCO-SGD with full gradients (Koloskova, Stich, Jaggi 2019).

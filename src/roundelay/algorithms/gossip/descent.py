@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, Single, gradient_step
 from roundelay.algorithms.lemmas import Conditions, step_below, step_for_network
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, each, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class StepNumbers(NamedTuple):
@@ -94,6 +97,7 @@ def combine(
         states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class DGD:
     """Decentralised gradient descent (Nedić, Ozdaglar 2009).
@@ -172,6 +176,7 @@ def receive_extra(
         states.x[i, d] = new[d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class EXTRA:
     """EXTRA, the exact first-order algorithm (Shi, Ling, Wu, Yin 2015).
@@ -263,6 +268,7 @@ def talks_after_first(method: Any, seed: int, k: int) -> bool:
     return k > 0
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class NIDS:
     """NIDS, the network-independent step size method (Li, Shi, Yan 2019).

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Everyone
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Signs, TopShare, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Signs, TopShare
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class FeedbackNumbers(NamedTuple):
@@ -75,6 +78,7 @@ def error_feedback(algorithm: Any, channel: Channel | Compressor) -> Gossip:
     )  # fmt: skip
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class EFSignSGD:
     """EF-SignSGD with full gradients (Karimireddy, Rebjock, Stich, Jaggi 2019).
@@ -105,6 +109,7 @@ class EFSignSGD:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class SparseDropping:
     """Sparse gradient dropping (Aji, Heafield 2017).

@@ -11,7 +11,7 @@ import numpy as np
 from roundelay.algorithms.gossip.mixing import Metropolis, Mixing
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, Part, Vector, each, slot, vector
-from roundelay.links import Channel
+from roundelay.links.channel import Channel
 from roundelay.networks import Network
 from roundelay.problems import Problem
 

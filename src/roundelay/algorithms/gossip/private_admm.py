@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.gossip.admm_update import (
     SolvedExactly,
     gossip_admm,
@@ -15,11 +16,11 @@ from roundelay.algorithms.gossip.admm_update import (
 )
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable
 from roundelay.kernels import DIM, PRIVACY, Part, Vector, each, norm, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel
+from roundelay.links.channel import Channel
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class NoiseNumbers(NamedTuple):
@@ -69,6 +70,7 @@ def stiffness_grows(perturbation: NoiseNumbers, k: int) -> float:
     return perturbation.growth**k
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class DualPerturbedADMM:
     """DP-ADMM with dual variable perturbation (Zhang, Zhu 2017).
@@ -99,6 +101,7 @@ class DualPerturbedADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PrimalPerturbedADMM:
     """DP-ADMM with primal variable perturbation (Zhang, Zhu 2017).
@@ -128,6 +131,7 @@ class PrimalPerturbedADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PenaltyPerturbedADMM:
     """DP-ADMM with penalty perturbation (Zhang, Khalili, Liu 2018).

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
 from roundelay.algorithms.gossip.mixing import Everyone
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import COIN, DIM, Matrix, each, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
-from roundelay.links import Channel, Compressor, Plain, Quantised, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain, Quantised
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class ScaffnewNumbers(NamedTuple):
@@ -76,6 +79,7 @@ def receive_scaffnew(
             states.h[i, d] += method.q / method.gamma * change
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class Scaffnew:
     """Decentralised Scaffnew, or ProxSkip (Mishchenko, Malinovsky, Stich, Richtárik 2022).
@@ -175,6 +179,7 @@ def receive_pqasgd(
             states.x[i, d] = states.together[i, d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PQASGD:
     """Periodic quantised averaging of gradient descent.

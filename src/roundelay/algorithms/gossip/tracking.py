@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain
 from roundelay.networks import Network
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class TrackingNumbers(NamedTuple):
@@ -125,6 +128,7 @@ def two_exchanges(network: Network) -> int:
     return 2
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class GradientTracking:
     """Gradient tracking (Nedić, Olshevsky, Shi 2017; Qu, Li 2018).

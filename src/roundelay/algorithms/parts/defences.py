@@ -11,6 +11,7 @@ import numpy as np
 from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, each, normals, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.masks import FixedPoint
+from roundelay.registry import register
 
 
 class Defence(Protocol):
@@ -36,6 +37,7 @@ def sent_as_it_is(defence: Any, moved: float) -> float:
     return moved
 
 
+@register(Defence, "none")
 @dataclass(frozen=True)
 class NoDefence:
     """The plain update: the token shows s_i⁺ − s_i of every agent to its neighbours."""
@@ -77,6 +79,7 @@ def sent_on_grid(defence: DefenceNumbers, moved: float) -> float:
     return np.rint(moved * defence.steps) * defence.grid
 
 
+@register(Defence, "contribution-noise")
 @dataclass(frozen=True)
 class ContributionNoise:
     """Every contribution carries noise that the agent takes back at its next visit.
@@ -122,6 +125,7 @@ class ContributionNoise:
         return 0.0
 
 
+@register(Defence, "masked-links")
 @dataclass(frozen=True)
 class MaskedLinks:
     """Every token travels in fixed point under a one-time pad that only its sender and its receiver can draw.

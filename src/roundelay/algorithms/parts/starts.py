@@ -12,6 +12,7 @@ from roundelay.kernels.checks import finite_number
 from roundelay.kernels.random import Words, uniforms_of_agents
 from roundelay.masks import FixedPoint, SeededPairs, seals, zero_sum_masks
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,7 @@ class Start(Protocol):
         """The states before the first hop. An agent's may depend on its own function, not on those of others."""
 
 
+@register(Start, "zero")
 @dataclass(frozen=True)
 class ZeroStart:
     """x_i = y_i = 0."""
@@ -56,6 +58,7 @@ class ZeroStart:
         return Beginning(np.zeros(shape), np.zeros(shape))
 
 
+@register(Start, "uniform")
 @dataclass(frozen=True)
 class UniformStart:
     """x_i = υ_i with entries from U(low, high), and y_i = ρυ_i, so that every x_i − y_i/ρ is 0 and z⁰ = 0 holds.
@@ -88,6 +91,7 @@ def uniform_states(seed: int, problem: Problem, low: float, high: float) -> Matr
     return low + (high - low) * uniforms_of_agents(seed, problem.agents, problem.dim, START)
 
 
+@register(Start, "zero-sum")
 @dataclass(frozen=True)
 class ZeroSumStart:
     """x_i = υ_i from U(low, high) and y_i = ρ(υ_i − m_i), so that c_i = x_i − y_i/ρ = m_i, with Σm_i = 0 exactly.
@@ -119,6 +123,7 @@ class ZeroSumStart:
         return Beginning(x, rho * (x - masks), masks)
 
 
+@register(Start, "sealed")
 @dataclass(frozen=True)
 class SealedStart:
     """x_i = 0 and y_i = ∇f_i(0); one lap sums −∇f_i(0)/ρ under uniform masks, and the token starts at z = sum/N.

@@ -8,14 +8,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.lemmas import Conditions, gradient_step
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import at_token, estimate, gradient
 from roundelay.algorithms.token_method import Initial, check_choice
 from roundelay.kernels import DIM, Matrix, Part, Vector, each, norm, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, MetropolisWalk, Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
+from roundelay.registry import register
 
 
 class WPGNumbers(NamedTuple):
@@ -110,6 +112,7 @@ class WalkGradient:
         return ""
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class WPG:
     """Walk proximal gradient (Mao, Gu, Yin 2018).
@@ -218,6 +221,7 @@ class Descent:
         return "its steps do not tell an agent how far the sum is from its minimum"
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class IncrementalGradient:
     """Incremental gradient on a cycle, or random-walk gradient on a random walk.
@@ -314,6 +318,7 @@ class AveragedGradient:
         return "its steps do not tell an agent how far the sum is from its minimum"
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class MCSAG:
     """Markov-chain SAG: the stochastic average gradient on a random walk (Even 2023).

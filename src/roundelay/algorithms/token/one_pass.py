@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
-from roundelay.algorithms.parameters import Tunable
 from roundelay.problems import LeastSquares, Problem
+from roundelay.registry import register
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class OnePassMethod:
     needs: tuple[str, ...] = ()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class OnePass:
     """Exact least squares in one lap.

@@ -46,8 +46,7 @@ def accept(
     Example:
       roundelay ring accept ring.toml --folder oslo
     """
-    from roundelay.agents.agreement.folder import accept as keep
-    from roundelay.agents.agreement.folder import check_acceptable
+    from roundelay.agents.agreement.folder import accept as keep, check_acceptable
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")

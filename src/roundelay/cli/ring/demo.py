@@ -84,7 +84,8 @@ def demo(
     """
     from roundelay.agents.agreement.plan import Stopping
     from roundelay.agents.site.rehearsal import prepare, uneven_parts
-    from roundelay.algorithms import PIADMM1, SealedStart
+    from roundelay.algorithms.parts.starts import SealedStart
+    from roundelay.algorithms.token.incremental import PIADMM1
 
     header, rows = _diabetes()
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), SITES, seed=0)]

@@ -111,7 +111,7 @@ def _split(sites: Sequence[Invitation], target: str) -> tuple[tuple[Column, ...]
 
 
 def _algorithm(name: str, rho: float | None, settings: Sequence[str]) -> Any:
-    from roundelay.algorithms import PIADMM1
+    from roundelay.algorithms.token.incremental import PIADMM1
     from roundelay.cli.settings import algorithm_named, configured
 
     kind = algorithm_named(name)

@@ -41,7 +41,8 @@ def up(
     """
     from roundelay.agents.agreement.plan import Stopping
     from roundelay.agents.site.rehearsal import prepare, uneven_parts
-    from roundelay.algorithms import PIADMM1, SealedStart
+    from roundelay.algorithms.parts.starts import SealedStart
+    from roundelay.algorithms.token.incremental import PIADMM1
 
     if folder.exists():
         raise ValueError(f"The folder {folder} exists already: remove it, or name another by --folder.")

@@ -39,7 +39,7 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
 def plan_content(signed: SignedPlan) -> dict[str, Any]:
     """The same for machines."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
-    from roundelay.agents.agreement.part_tables import as_table
+    from roundelay.tables import as_table
 
     plan = signed.plan
     names = [member.name for member in plan.members]

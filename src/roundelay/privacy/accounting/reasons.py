@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-from roundelay.algorithms import (
-    ClippedGradient,
-    Exact,
-    PrimalNoise,
-    TokenADMM,
-    UniformStart,
-    Unperturbed,
-    ZeroStart,
-    ZeroSumStart,
-)
+from roundelay.algorithms import ClippedGradient, Exact, PrimalNoise, TokenADMM, Unperturbed
+from roundelay.algorithms.parts.starts import UniformStart, ZeroStart, ZeroSumStart
 
 
 @dataclass(frozen=True)
