@@ -3,14 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test tests soak lint bench field reproduce format clean help
+.PHONY: demo test tests quick soak lint bench house field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
+	@echo "make quick   most tests, in a minute once they are compiled: no rings of processes, no browser, not the paper's study"
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
+	@echo "make house   how hard the house is to enter, in numbers; COMMIT=… puts another state beside it"
 	@echo "make reproduce   every figure of the paper and a verdict on its claims; goes on where it was"
 	@echo "make field   every method in one table, about an hour; goes on where it was"
 
@@ -23,6 +25,9 @@ test: .venv/installed-dev .venv/browser
 
 tests: .venv/installed-dev
 	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+
+quick: .venv/installed-dev
+	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal -m "not slow"
 
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak
@@ -39,6 +44,9 @@ bench: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ring]"
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py --dim 1000000 --rounds 3
+
+house: .venv/installed
+	$(BIN)/python scripts/house.py $(COMMIT)
 
 field: .venv/installed
 	$(BIN)/roundelay field
@@ -76,7 +84,7 @@ format: .venv/installed-dev
 # Looks again each time until there is a browser.
 .venv/browser: scripts/browser.sh | .venv/installed-dev
 	@scripts/browser.sh
-	@if command -v chromium chromedriver >/dev/null; then touch $@; fi
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then touch $@; fi
 
 clean:
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.links import agent
-from roundelay.agents.protocol import member
+from roundelay.agents.links import agent_loop
+from roundelay.agents.protocol import holder
 from roundelay.agents.protocol.station import Point
-from roundelay.agents.site.site import Site
+from roundelay.agents.site.taking_part import Site
 from tests.agents.killing import kills_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
-from tests.agents.processes import ProcessRing, make_ring, own_functions
+from tests.agents.processes import PATIENCE, ProcessRing, make_ring, own_functions
 
 SLOW_SITE = 1
 EARLY = tuple(point for point in Point if point is not Point.AFTER_RECEIVE)
-PATIENCE = 2.0
+AGAIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Size:
     seconds: float
 
 
-SHORT = Size(agents=4, hops=160, at_each=2, early_each=1, at_random=5, seconds=180.0)
+SHORT = Size(agents=4, hops=160, at_each=2, early_each=1, at_random=5, seconds=PATIENCE)
 LONG = Size(agents=8, hops=2400, at_each=22, early_each=10, at_random=60, seconds=1500.0)
 
 
@@ -76,24 +76,28 @@ class Chaos:
     def run(self) -> Kills:
         """Until every site has ended by itself."""
         deadline = time.monotonic() + self.size.seconds
-        next_kill = again = time.monotonic() + 0.5
+        again, next_kill = time.monotonic() + 0.5, 40.0
         try:
             for number in range(self.size.agents):
                 self._start(number)
             while len(self._ended) < self.size.agents:
                 now = time.monotonic()
                 self._restart()
-                if now > next_kill and self.outside < self.size.at_random:
-                    next_kill = now + self.rng.uniform(0.05, 0.6)
+                if self._passed() > next_kill and self.outside < self.size.at_random:
+                    next_kill = self._passed() + self.rng.uniform(10.0, 100.0)
                     self._kill_one()
                 if now > again:
-                    again = now + PATIENCE
+                    again = now + AGAIN
                     self._start_ended()
                 assert now < deadline, [self.ring.log_of(number)[-500:] for number in self.ring.children]
                 time.sleep(0.005)
         finally:
             self.ring.stop()
         return Kills(*kills_in(self.ring.folder), self.outside)
+
+    def _passed(self) -> int:
+        """How far the ring is: how many points all sites have passed."""
+        return sum(map(self.ring.points, range(self.size.agents)))
 
     def _restart(self) -> None:
         for number, code in self.ring.reap().items():
@@ -138,13 +142,13 @@ class Chaos:
 def slow_site(site: Site, number: int) -> None:
     """One site takes long over its work, so that it acknowledges before it is done."""
     if number == SLOW_SITE:
-        visit = member.Member.visit
+        visit = holder.Holder.visit
 
-        def slowly(self: member.Member, baton: object) -> object:
-            time.sleep(1.6 * agent.LONG)
+        def slowly(self: holder.Holder, baton: object) -> object:
+            time.sleep(1.6 * agent_loop.LONG)
             return visit(self, baton)  # type: ignore[arg-type]
 
-        member.Member.visit = slowly  # type: ignore[assignment,method-assign]
+        holder.Holder.visit = slowly  # type: ignore[assignment,method-assign]
 
 
 def chaos(folder: Path, size: Size, seed: int) -> Kills:

@@ -14,6 +14,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from roundelay.agents.site.status import MeterReading, PrivacyStatus
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
+from tests.agents.processes import PATIENCE
 from tests.browser import open_browser, prefer, requested, resize
 
 HOSTILE = "<img src=x onerror=\"window.fooled=1\"> & 'quoted' averyveryveryveryveryveryveryveryverylongword"
@@ -53,7 +54,7 @@ def ring(tmp_path: Path) -> Iterator[LiveRing]:
 
 def until(chrome: Chrome, script: str, wanted: Callable[[Any], bool] = bool) -> Any:
     """Wait until an expression on the page is as wanted."""
-    WebDriverWait(chrome, 60, poll_frequency=0.02).until(lambda _: wanted(value(chrome, script)), script)
+    WebDriverWait(chrome, PATIENCE, poll_frequency=0.02).until(lambda _: wanted(value(chrome, script)), script)
     return value(chrome, script)
 
 

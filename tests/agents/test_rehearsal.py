@@ -14,12 +14,12 @@ from sklearn.linear_model import LogisticRegression
 
 from roundelay.agents.data.models import load_model
 from roundelay.agents.site.rehearsal import uneven_parts
-from roundelay.agents.site.site import read_privacy
+from roundelay.agents.site.taking_part import read_privacy
 
 RIDGE = 0.05
 
 
-def roundelay(*words: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+def roundelay(*words: str, seconds: float = 600.0) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "roundelay.cli", *words]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False

@@ -11,8 +11,8 @@ import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import Phase
-from roundelay.agents.protocol.journal import Visit
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.meter import measure, most_visits, worst_error
 from roundelay.masks import SeededPairs
 from tests.agents.processes import own_functions
@@ -33,11 +33,11 @@ def side_by_side(algorithm: Any) -> tuple[Any, rl.Audit]:
     assert run.transcript is not None
     visits = run.transcript.seen_by(rl.Neighbours(AGENT)).visits_of(AGENT)
     rows = [
-        Visit(0, k, k, Phase.ITERATE, Phase.ITERATE, int(hop), 1, 3, 0, received.tobytes(), sent.tobytes())
+        Passage(0, k, k, Phase.ITERATE, Phase.ITERATE, int(hop), 1, 3, 0, received.tobytes(), sent.tobytes())
         for k, (hop, received, sent) in enumerate(zip(visits.hop, visits.received, visits.sent, strict=True))
     ]
     plan = ring_plan(["a", "b", "c", "d"], algorithm, PROBLEM.dim, Stopping(None, hops))
-    member = Member(plan, AGENT, Known(own_functions(PROBLEM)[AGENT]), SEED, SeededPairs(SEED))
+    member = Holder(plan, AGENT, Known(own_functions(PROBLEM)[AGENT]), SEED, SeededPairs(SEED))
     return measure(member, rows, run.y[AGENT]), rl.audit(run, "neighbours", AGENT)
 
 

@@ -1,5 +1,6 @@
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 import roundelay as rl
-from roundelay.comparison.budget import ENOUGH, geometric_marks, ground
+from roundelay.comparison.ground import ENOUGH, checked_ground, geometric_marks
 
 Made = Callable[[int], object]
 
@@ -114,7 +115,7 @@ def test_with_nothing_but_refusals_there_is_a_table_and_no_figure(tmp_path: Path
 
 def test_a_budget_is_spent_also_where_messages_are_censored(problem: Made, network: Made) -> None:
     """Estimated from messages that are all sent, the run would end long before the budget."""
-    place = ground(problem, network, [0, 1, 2], None, "python")
+    place = checked_ground(problem, network, [0, 1, 2], None, "python")
     plain = place.run(rl.DADMM(c=0.5), 500.0, None)
     assert all(500 <= run.units <= 500 + 2 * len(network(0).edges) for run in plain)
     censored = place.run(rl.COCA(c=0.5, alpha=1.0, rho=0.9), 500.0, None)
@@ -152,12 +153,18 @@ def test_progress_is_told_method_by_method(problem: Made, network: Made) -> None
     assert told == [(name, done, 2) for name in ("I-ADMM", "WPG") for done in (0, 1, 2)]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_keeps_what_there_is_and_names_what_there_is_not(problem: Made, network: Made) -> None:
     """Ctrl-C during a run that would take hours: the noise keeps it from ever stopping by itself."""
 
+    def press_once_it_runs() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # the run takes it over when it begins
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGINT)
+
     def press(name: str, done: int, total: int) -> None:
         if name == "PI-ADMM2" and done == 0:
-            threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+            threading.Thread(target=press_once_it_runs, daemon=True).start()
 
     found = rl.compare(
         [rl.IADMM(rho=2.0), rl.PIADMM2(sigma=1.0), rl.WPG()], problem, network, seeds=[0], units=1e9, levels=[1e-3],

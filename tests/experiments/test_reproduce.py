@@ -8,24 +8,24 @@ import pytest
 from typer.testing import CliRunner
 
 from roundelay.cli.app import app
-from roundelay.paper.assemble import FIGURES, all_pieces, assemble, entry_named
 from roundelay.paper.counting import count_system
 from roundelay.paper.document import Table
-from roundelay.paper.lemmas import rises_of
 from roundelay.paper.pieces import (
     FULL,
     QUICK,
     Effort,
     Measured,
     Piece,
-    fingerprint,
+    code_fingerprint,
     read_measured,
     run_pieces,
     write_measured,
 )
 from roundelay.paper.report import write_files
-from roundelay.paper.report.files import write_numbers, write_tables
 from roundelay.paper.report.markup import figures_of
+from roundelay.paper.report.writing import write_numbers, write_tables
+from roundelay.paper.reproduction import FIGURES, all_pieces, assemble, figure_named
+from roundelay.paper.theory import rises_of
 from roundelay.plots.chart import ChartFigure
 
 
@@ -77,7 +77,7 @@ def test_what_other_code_computed_is_dropped(tmp_path):
     run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
     assert not stale.exists()
     assert other.exists()
-    assert (tmp_path / f"quick-{fingerprint()}").is_dir()
+    assert (tmp_path / f"quick-{code_fingerprint()}").is_dir()
 
 
 def test_an_error_in_a_piece_reaches_the_reader_and_keeps_the_others(tmp_path):
@@ -158,8 +158,8 @@ def test_an_unknown_figure_is_refused_in_words():
 
 
 def test_only_what_a_figure_needs_is_computed():
-    assert all(piece.name.startswith("fig3") for piece in entry_named("fig3").pieces)
-    assert len(entry_named("fig3").pieces) == 18
+    assert all(piece.name.startswith("fig3") for piece in figure_named("fig3").pieces)
+    assert len(figure_named("fig3").pieces) == 18
 
 
 # ---------------------------------------------------------------- small parts

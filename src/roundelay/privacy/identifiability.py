@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.algorithms.parts.defences import sent_as_it_is
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.assemble import python_module, recipe
-from roundelay.kernels import DIM, Matrix, Part
+from roundelay.kernels import DIM, Matrix, Part, Visit
 from roundelay.kernels.checks import whole_number
 from roundelay.privacy.attacks.setting import admm, first_order
 from roundelay.privacy.public import Public
@@ -175,12 +176,14 @@ def agent_of(method: TokenADMM, received: Matrix, model: Model) -> Callable[[Unk
         if start.share == "twice x":
             share = 2.0 * x
         y = rho * (x - share)
+        states: Any = (x, y, share, np.zeros(1, np.int64))
         increments, after_x, after_y = [], [], []
         for r, z in enumerate(received):
             if not quadratic:
                 problem = Anything(unknowns.normals(dim, "answer", r))
             token = z.astype(np.complex128)
-            visit(problem, numbers, unknowns, 0, r, r, 1, token, x, y, share, False)
+            at: Any = (unknowns, 0, r, r, 1)  # complex numbers, and the unknowns in the place of the seed
+            visit(problem, numbers, Visit(*at), token, Agents(*states), False)
             increments.append(token - z)
             after_x.append(x[0].copy())
             after_y.append(y[0].copy())

@@ -7,14 +7,14 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import grid_of
-from roundelay.agents.protocol.journal import Visit
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.status import MeterReading, PrivacyStatus
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import Recovered
 from roundelay.privacy.attacks.repertoire import attacks_for
-from roundelay.problems import LeastSquares, OwnProblem
+from roundelay.problems import OwnProblem
 from roundelay.transcripts import Visits
 
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
@@ -27,7 +27,7 @@ def most_visits(dim: int) -> int:
     return 4 * (dim + 5)
 
 
-def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
+def visits_of(rows: list[Passage], plan: RingPlan, me: int) -> Visits:
     """The visits of this epoch as the neighbours saw them: the token that they handed over, and what they got back."""
     hops: list[int] = []
     received: list[Vector] = []
@@ -54,7 +54,7 @@ def visits_of(rows: list[Visit], plan: RingPlan, me: int) -> Visits:
     )  # fmt: skip
 
 
-def _received(row: Visit, plan: RingPlan) -> Vector:
+def _received(row: Passage, plan: RingPlan) -> Vector:
     """The token before the visit; the first agent makes it from the sum, or starts it at 0."""
     if row.phase == Phase.ITERATE:
         return np.frombuffer(row.received or b"")
@@ -63,7 +63,7 @@ def _received(row: Visit, plan: RingPlan) -> Vector:
     return np.zeros(plan.dim)
 
 
-def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
+def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus:
     """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
 
     `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
@@ -88,9 +88,9 @@ def measure(member: Member, rows: list[Visit], own_y: Vector) -> PrivacyStatus:
     return PrivacyStatus(len(visits), best, _sentence(best))
 
 
-def _own_y(member: Member, visits: Visits) -> Vector:
+def _own_y(member: Holder, visits: Visits) -> Vector:
     """What this agent's y was after these visits: the update itself, made again from its own start."""
-    again = Member(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
+    again = Holder(member.plan, member.me, member.local, member.seed, member.secrets, member.warm)
     again.held.told = member.held.told
     for hop, received in zip(visits.hop.tolist(), visits.received, strict=True):
         again.visit(Baton(Phase.ITERATE, hop, 0, 0, 0, 0, received))
@@ -117,10 +117,10 @@ def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector |
     quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
     if y is not None:
         quantities.append(("the gradient of this site's function (y)", found.y[-1], y))
-    if isinstance(problem, LeastSquares):
+    if problem.is_quadratic:
         origin = np.zeros(problem.dim)
         quantities += [
-            ("the curvature of this site's data (H)", found.H, problem.hessian(0)),
+            ("the curvature of this site's data (H)", found.H, problem.hessian(0, origin)),
             ("the slope of this site's data (g)", found.g, problem.gradient(0, origin)),
         ]
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from roundelay.algorithms.parts.facts import PerturbationFacts
-from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, each, normals, uniform, vector
+from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, Visit, each, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
 
 
@@ -24,14 +24,12 @@ class Perturbation(Protocol):
         """The smallest tolerance at which the agents' own stopping rule can ever be met."""
 
 
-def step_sizes_plain(
-    perturbation: Numbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_plain(perturbation: Numbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ρ for both, and no inertia."""
     return rho, rho, 0.0
 
 
-def disturb_nothing(perturbation: Numbers, seed: int, i: int, hop: int, new: Vector) -> None:
+def disturb_nothing(perturbation: Numbers, at: Visit, new: Vector) -> None:
     """Leave x as it is."""
 
 
@@ -57,11 +55,9 @@ class StepNoiseNumbers(NamedTuple):
     width: float
 
 
-def step_sizes_noisy(
-    perturbation: StepNoiseNumbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_noisy(perturbation: StepNoiseNumbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ργ for both, γ drawn anew at each visit."""
-    gamma = perturbation.middle + perturbation.width * (2.0 * uniform(seed, i, hop, STEP, 0) - 1.0)
+    gamma = perturbation.middle + perturbation.width * (2.0 * uniform(at.seed, at.agent, at.hop, STEP, 0) - 1.0)
     return rho * gamma, rho * gamma, 0.0
 
 
@@ -102,10 +98,10 @@ class PrimalNoiseNumbers(NamedTuple):
     sigma: float
 
 
-def disturb_primal(perturbation: PrimalNoiseNumbers, seed: int, i: int, hop: int, new: Vector) -> None:
+def disturb_primal(perturbation: PrimalNoiseNumbers, at: Visit, new: Vector) -> None:
     """x⁺ + ω, ω ~ N(0, σ²I), drawn anew at each visit."""
     omega = vector(DIM)
-    normals(seed, i, hop, PRIMAL, omega)
+    normals(at.seed, at.agent, at.hop, PRIMAL, omega)
     for d in each(DIM):
         new[d] += perturbation.sigma * omega[d]
 
@@ -146,10 +142,10 @@ class ScheduleNumbers(NamedTuple):
 
 
 def step_sizes_scheduled(
-    perturbation: ScheduleNumbers, rho: float, seed: int, i: int, hop: int, turn: int
+    perturbation: ScheduleNumbers, rho: float, at: Visit, room: Vector
 ) -> tuple[float, float, float]:
     """ρ, ργ_k and τ_k, where k = 1, 2, … counts the agent's visits, one a lap."""
-    root = math.sqrt(turn + 1.0)
+    root = math.sqrt(at.turn + 1.0)
     return rho, rho * perturbation.c_gamma / root, perturbation.c_tau * root
 
 
@@ -180,9 +176,7 @@ class InertiaNumbers(NamedTuple):
     tau: float
 
 
-def step_sizes_inert(
-    perturbation: InertiaNumbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_inert(perturbation: InertiaNumbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ρ for both, and τ."""
     return rho, rho, perturbation.tau
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from roundelay.algorithms.parts.facts import XStepFacts
 from roundelay.algorithms.slots import gradient, minimise, record_weight, row_slope
-from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, each, norm, uniform, vector
+from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
 
 
@@ -19,7 +19,7 @@ class ClippingNumbers(NamedTuple):
 
 
 def solve_clipped(
-    problem: Any, xstep: ClippingNumbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: ClippingNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """x⁺ = (w − g)/penalty, where g is ridge·x + weight/q Σ_j clip(∇ℓ_j(x)) over the records drawn.
 
@@ -28,10 +28,10 @@ def solve_clipped(
     slope = vector(DIM)
     for d in each(DIM):
         slope[d] = problem.ridge * x[d]
-    begin = problem.row_starts[i]
+    i, begin = at.agent, problem.row_starts[at.agent]
     limit = xstep.clip * record_weight(problem, i)
     for j in range(begin, problem.row_starts[i + 1]):
-        if xstep.rate == 1.0 or uniform(seed, i, hop, BATCH, j - begin) < xstep.rate:
+        if xstep.rate == 1.0 or uniform(at.seed, i, at.hop, BATCH, j - begin) < xstep.rate:
             factor = row_slope(problem, i, j, x)
             size = abs(factor) * norm(problem.rows[j])
             if size > limit:
@@ -88,19 +88,17 @@ class XStep(Protocol):
         """The kernel functions that the problem must provide."""
 
 
-def solve_exactly(
-    problem: Any, xstep: Numbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
-) -> None:
+def solve_exactly(problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector) -> None:
     """x⁺ = argmin f_i(x) + penalty/2 ‖x‖² − w'x."""
-    minimise(problem, i, w, penalty, x, new)
+    minimise(problem, at.agent, w, penalty, x, new)
 
 
 def solve_first_order(
-    problem: Any, xstep: Numbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """The same with f_i replaced by its tangent at the old x: x⁺ = (w − ∇f_i(x))/penalty."""
     slope = vector(DIM)
-    gradient(problem, i, x, slope)
+    gradient(problem, at.agent, x, slope)
     inverse = 1.0 / penalty
     for d in each(DIM):
         new[d] = (w[d] - slope[d]) * inverse
@@ -113,16 +111,16 @@ class BatchNumbers(NamedTuple):
 
 
 def solve_by_sample(
-    problem: Any, xstep: BatchNumbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: BatchNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """The first-order step with the gradient of a few rows, drawn with replacement and scaled up to all."""
     slope = vector(DIM)
-    begin = problem.row_starts[i]
+    i, begin = at.agent, problem.row_starts[at.agent]
     rows = problem.row_starts[i + 1] - begin
     for d in each(DIM):
         slope[d] = problem.ridge * x[d]
     for draw in range(xstep.batch):
-        j = begin + int(uniform(seed, i, hop, BATCH, draw) * rows)
+        j = begin + int(uniform(at.seed, i, at.hop, BATCH, draw) * rows)
         factor = row_slope(problem, i, j, x) * rows / xstep.batch
         for d in each(DIM):
             slope[d] += factor * problem.rows[j, d]

@@ -209,13 +209,12 @@ def _paper_attack(seen: Seen, agent: int) -> Attack:
 
 
 def _records_of(run: Run) -> LogisticRecords | None:
-    """How many rows every agent of a logistic problem has, and the ridge: the auditor knows, and on a real ring all do."""
-    from roundelay.problems import Logistic
-
-    if not isinstance(run.problem, Logistic):
+    """How many rows of a logistic loss every agent has, and the ridge: the auditor knows, and on a real ring all do."""
+    rows = None if run.problem is None else run.problem.logistic_rows
+    if rows is None:
         return None
-    counts = np.diff(run.problem.rows.starts)
-    return LogisticRecords(int(counts[0]), run.problem.ridge) if (counts == counts[0]).all() else None
+    counts = np.diff(rows.starts)
+    return LogisticRecords(int(counts[0]), rows.ridge) if (counts == counts[0]).all() else None
 
 
 def _checked_agent(agent: int, agents: int) -> int:
