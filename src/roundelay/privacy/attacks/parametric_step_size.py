@@ -12,6 +12,7 @@ from scipy.linalg import solveh_banded
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.recursions import forward
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -31,6 +32,7 @@ from roundelay.privacy.attacks.solving import (
     unknowns,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # A fit this good, relative to what moved, is none by chance: a wrong one stays above 1e-5, rounding far below.
@@ -166,6 +168,7 @@ def _flat(blocks: NDArray[np.float64]) -> Matrix:
 NEARLY = 1e-2
 
 
+@register(Attack, "parametric, step size")
 def parametric_step_size(visits: Visits, public: Public, prior: bool = False) -> Recovered:
     """H, g and every x and y of an agent with a quadratic f = ½x'Hx + g'x that takes exact steps under PI-ADMM1.
 

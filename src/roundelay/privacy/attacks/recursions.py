@@ -6,6 +6,7 @@ import numpy as np
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -13,9 +14,11 @@ from roundelay.privacy.attacks.setting import (
     expected_start,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 
+@register(Attack, "recursion")
 def recursion(visits: Visits, public: Public) -> Recovered:
     """x and y after every visit, from x = y = 0 by the paper's equation (12).
 
@@ -64,6 +67,7 @@ def distance_from_token(x: Matrix, known: Evidence) -> float:
     return float(np.linalg.norm(x[-1] - known.z[-1])) / (size if size > 0.0 else 1.0)
 
 
+@register(Attack, "backward recursion")
 def backward_recursion(visits: Visits, public: Public, last: Vector | None = None) -> Recovered:
     """x and y after every visit, from x ≈ z' after the last one.
 
@@ -90,6 +94,7 @@ def backward_recursion(visits: Visits, public: Public, last: Vector | None = Non
     return Recovered(x, y, residual, exact, words)
 
 
+@register(Attack, "telescope")
 def telescope(visits: Visits, public: Public) -> Recovered:
     """ŷ = ρ(x̂ − s) with s_r = Σ_{j<r} d_j, and the token that the agent sent for x̂.
 
@@ -115,6 +120,7 @@ def telescope(visits: Visits, public: Public) -> Recovered:
 FORGOTTEN = 1e-3
 
 
+@register(Attack, "forward filter")
 def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) -> Recovered:
     """x and y after every visit, from any `guess` of x⁰ (default: the mean of its public distribution).
 
