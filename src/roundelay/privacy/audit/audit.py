@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # With more records an agent the equations hardly tell them apart.
 MOST_RECORDS = 5
+# (agents done, agents)
+Report = Callable[[int, int], None]
 ObserverName = Literal["eavesdropper", "neighbours", "colluders"]
 
 
@@ -234,10 +236,6 @@ def _checked_agent(agent: int, agents: int) -> int:
     if not 0 <= whole_number("agent", agent) < agents:
         raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {agents - 1}.")
     return agent
-
-
-# (agents done, agents)
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
