@@ -1,4 +1,4 @@
-"""The public setting in the form that the attacks compute with."""
+"""What the attacks have in common: what they are given and find, and the public setting in the form that they compute with."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ class Recovered:
 
 
 class Attack(Protocol):
-    """What an observer can make of the visits to an agent; it refuses by a ValueError what its equations are not made for."""
+    """What an observer can make of the visits to an agent; it refuses by a ValueError what its equations are not made for.
+
+    Entered by @register(Attack, "word") it is run by every audit and by the privacy meter of every site.
+    """
 
     def __call__(self, visits: Visits, public: Public, /) -> Recovered:
-        """An estimate of what the agent keeps to itself."""
+        """An estimate of what the agent keeps to itself, from what was seen and what is public."""
 
 
 @dataclass(frozen=True, eq=False)
