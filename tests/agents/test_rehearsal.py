@@ -19,7 +19,7 @@ from roundelay.agents.site.taking_part import read_privacy
 RIDGE = 0.05
 
 
-def roundelay(*words: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+def roundelay(*words: str, seconds: float = 600.0) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "roundelay.cli", *words]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False

@@ -11,11 +11,11 @@ import numpy as np
 import roundelay as rl
 from roundelay import NoRegulariser
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import Prepared, prepare, python_module, recipe_of, token_assembly
+from roundelay.engine.checks import Options
 from roundelay.engine.state import new_state
+from roundelay.engine.token_loop import RUNNING
 from roundelay.kernels import BATCH, PRIMAL, STEP, normals, uniform
-from roundelay.problems import composite_optimum
 from tests.reference import dense
 
 
@@ -41,15 +41,14 @@ def trace(
     """Make one hop after another and keep every state."""
     method = algorithm.parts()
     prepared = prepared or prepare(token_assembly(method, problem, network), engine)
-    optimum = np.array(composite_optimum(problem, method.regulariser))
-    state = new_state(method, problem, network, seed, optimum, np.array([hops]), None, None, 0)
+    state = new_state(method, problem, network, seed, np.array([hops]), Options())
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
     tokens, xs, ys = [state.trail.tokens.copy()], [state.agents.x.copy()], [state.agents.y.copy()]
     order = []
     for hop in range(1, hops + 1):
         visits = state.agents.visits.copy()
         status = prepared.travel(*prepared.numbers, key, *state.handed(), hop)
-        assert status == loop.RUNNING
+        assert status == RUNNING
         worked = np.flatnonzero(state.agents.visits - visits)
         order.append(int(worked[0]) if len(worked) else dense.RELAY)
         tokens.append(state.trail.tokens.copy())

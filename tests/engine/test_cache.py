@@ -66,7 +66,7 @@ def test_found_again_and_never_stale(tmp_path: Path) -> None:
     edit("algorithms/update.py", "y[i, d] += 2.0 * step", "y[i, d] += step")
     assert run_in_new_process(source, cache) == (first, 1, 0)
     # A primitive that the compiled engine brings along.
-    edit("engine/compiled_sums.py", "total = a[0] * b[0]", "total = 2.0 * a[0] * b[0]")
+    edit("kernels/sums.py", "total = a[0] * b[0]", "total = 2.0 * a[0] * b[0]")
     other, hits, misses = run_in_new_process(source, cache)
     assert (hits, misses) == (0, 1)
     assert other != first

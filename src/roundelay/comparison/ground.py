@@ -14,10 +14,9 @@ from roundelay.algorithms.token_method import vectors_of
 from roundelay.comparison.costs import spent
 from roundelay.engine import Ensemble
 from roundelay.engine.assemble import EngineChoice
-from roundelay.engine.checks import check_conditions, check_seed, the_method, the_network, the_problem
+from roundelay.engine.checks import check_conditions, check_seed, the_method, the_network, the_problem, the_seeds
 from roundelay.engine.drive import Report
 from roundelay.engine.simulate import simulate
-from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.problems import Problem
@@ -96,11 +95,7 @@ def checked_ground(
     engine: EngineChoice,
 ) -> Ground:
     """Check what all methods share, so that what is wrong with it is not taken for a fault of a method."""
-    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
-        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
-    keys = tuple(whole_number("A seed", seed) for seed in seeds)
-    if not keys:
-        raise ValueError("seeds is empty: give at least one seed.")
+    keys = the_seeds(seeds)
     if len(set(keys)) < len(keys):
         raise ValueError("A seed is given twice, and would count twice: give each once.")
     check_conditions(conditions)

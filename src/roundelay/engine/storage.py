@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.engine.result import Journey, Record, Run
+from roundelay.engine.result import HistoryRows, Journey, Run
 from roundelay.tables import described, restored
 from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
@@ -77,7 +77,7 @@ def load_run(path: str | Path) -> Run:
 
 def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) -> Run:
     """The run of a description and the arrays beside it."""
-    record = Record(
+    record = HistoryRows(
         **{name: content[f"record_{name}"] for name in RECORD},
         monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},
         objective_gap=content["record_objective_gap"],

@@ -230,26 +230,21 @@ def sum_spread(x: Matrix, reference: Vector, first: Vector) -> float:
     return second
 
 
-def write_row(
-    log: Log,
-    row: int,
-    units: int,
-    seconds: float,
-    agents: int,
-    accuracy: float,
-    error: float,
-    second: float,
-    first: Vector,
-    shift: Vector,
-    token: Vector,
-) -> None:
-    """One row of the history, from the sums; `shift` is what the token stands for, less the reference."""
+def spread_about(shift: Vector, second: float, first: Vector, agents: int) -> float:
+    """The root mean square of ‖x_i − z‖, from the sums about the reference r; `shift` is z − r."""
     square = (second - 2.0 * dot(shift, first)) / agents + dot(shift, shift)
+    return math.sqrt(max(square, 0.0))
+
+
+def write_row(
+    log: Log, row: int, units: int, seconds: float, accuracy: float, error: float, consensus: float, token: Vector
+) -> None:
+    """One row of the history."""
     log.units[row] = units
     log.seconds[row] = seconds
-    log.accuracy[row] = accuracy / agents
-    log.error[row] = error / agents
-    log.consensus[row] = math.sqrt(max(square, 0.0))
+    log.accuracy[row] = accuracy
+    log.error[row] = error
+    log.consensus[row] = consensus
     for d in each(DIM):
         log.tokens[row, d] = token[d]
 
@@ -321,7 +316,8 @@ def travel(
             if hop == next_mark:
                 for d in each(DIM):
                     shift[d] = z[d] - reference[d]
-                write_row(log, mark, units, seconds_now(links), number, accuracy, error, second, first, shift, mean)
+                spread = spread_about(shift, second, first, number)
+                write_row(log, mark, units, seconds_now(links), accuracy / number, error / number, spread, mean)
                 mark += 1
                 next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
         if hop >= until or status != RUNNING:

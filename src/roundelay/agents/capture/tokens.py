@@ -18,7 +18,7 @@ from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_bat
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
 from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
-from roundelay.engine.laps import lap_along
+from roundelay.engine.token_run import lap_along
 from roundelay.networks.walks import tour_part
 from roundelay.privacy import Public
 from roundelay.transcripts import SealedLap, Transcript

@@ -21,9 +21,9 @@ from roundelay.algorithms.parts.defences import ContributionNoise
 from roundelay.algorithms.parts.starts import OneAgent
 from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import has_shares
-from roundelay.engine import token_loop as loop
+from roundelay.engine import token_loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
-from roundelay.engine.laps import Lap, lap_along, lap_at
+from roundelay.engine.token_run import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
@@ -368,7 +368,8 @@ class Holder:
             parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
             literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
             handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
-            prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
+            whole = Assembly(parts, token_loop.travel, self.plan.dim, handed, literals, token_loop.DEFAULTS)
+            prepared = prepare(whole, "python")
             self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
         return self._functions
 
