@@ -42,9 +42,9 @@ def plan_ring(
             check_fits_task(task, invitations[0])
     members = [invitation.member for invitation in invitations]
     _refuse_twins(members)
-    circuit = plan_circuit(members, links, first or members[0].name)
+    arranged = arrange(members, links, first or members[0].name)
     return RingPlan(
-        secrets.token_hex(16), 0, circuit.members, circuit.order, circuit.links, algorithm=algorithm, task=task, stopping=stopping,
+        secrets.token_hex(16), 0, arranged.members, arranged.order, arranged.links, algorithm=algorithm, task=task, stopping=stopping,
         warm=warm,
     )  # fmt: skip
 
@@ -108,9 +108,14 @@ def _next(plan: RingPlan, members: Sequence[Member], links: Pairs, previous: str
     _refuse_twins(members)
     stay = {member.name for member in members}
     first = next(plan.members[place].name for place in plan.order if plan.members[place].name in stay)
-    circuit = plan_circuit(members, links, first)
+    arranged = arrange(members, links, first)
     return replace(
-        plan, epoch=plan.epoch + 1, members=circuit.members, order=circuit.order, links=circuit.links, previous=previous
+        plan,
+        epoch=plan.epoch + 1,
+        members=arranged.members,
+        order=arranged.order,
+        links=arranged.links,
+        previous=previous,
     )
 
 
@@ -137,7 +142,7 @@ def _refuse_twins(members: Sequence[Member]) -> None:
 
 
 @dataclass(frozen=True)
-class Circuit:
+class Arrangement:
     """The members, numbered as the token first meets them; the lap, which starts at 0; and the links."""
 
     members: tuple[Member, ...]
@@ -145,7 +150,7 @@ class Circuit:
     links: tuple[tuple[int, int], ...]
 
 
-def plan_circuit(members: Sequence[Member], links: Pairs | None, first: str) -> Circuit:
+def arrange(members: Sequence[Member], links: Pairs | None, first: str) -> Arrangement:
     """A Hamiltonian cycle of the links where there is one, else a closed walk; it starts at the site called `first`.
 
     Either end of a link may dial the other, but one of them must have an address: links without one do not count.
@@ -160,7 +165,7 @@ def plan_circuit(members: Sequence[Member], links: Pairs | None, first: str) -> 
     met = list(dict.fromkeys(walk))  # as the token first meets them
     place = {old: new for new, old in enumerate(met)}
     pairs = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in usable)
-    return Circuit(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
+    return Arrangement(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
 
 
 def _network(members: Sequence[Member], usable: list[tuple[int, int]], given: set[tuple[int, int]]) -> Network:
