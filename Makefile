@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test tests quick soak lint bench field reproduce format clean help
+.PHONY: demo test tests quick soak lint bench house field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
@@ -12,6 +12,7 @@ help:
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
+	@echo "make house   how hard the house is to enter, in numbers; COMMIT=… puts another state beside it"
 	@echo "make reproduce   every figure of the paper and a verdict on its claims; goes on where it was"
 	@echo "make field   every method in one table, about an hour; goes on where it was"
 
@@ -43,6 +44,9 @@ bench: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ring]"
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py --dim 1000000 --rounds 3
+
+house: .venv/installed
+	$(BIN)/python scripts/house.py $(COMMIT)
 
 field: .venv/installed
 	$(BIN)/roundelay field

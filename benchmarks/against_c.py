@@ -29,7 +29,7 @@ from rich.table import Table
 
 import roundelay as rl
 from roundelay.engine.assemble import prepare, token_assembly
-from roundelay.engine.checks import marks_of
+from roundelay.engine.checks import Options, marks_of
 from roundelay.engine.state import State, new_state
 
 EVERY = 1000
@@ -85,8 +85,7 @@ def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
 def fresh(case: Case) -> State:
     """A new state; the C loop works on the same arrays."""
     marks = marks_of(EVERY, case.hops)
-    optimum = np.array(case.problem.optimum)
-    return new_state(case.algorithm.parts(), case.problem, case.network, 0, optimum, marks, None, None, 0)
+    return new_state(case.algorithm.parts(), case.problem, case.network, 0, marks, Options())
 
 
 def run_engine(case: Case) -> tuple[float, np.ndarray[Any, Any]]:

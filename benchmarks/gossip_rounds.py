@@ -17,8 +17,8 @@ from scipy import sparse
 
 import roundelay as rl
 from roundelay.engine.assemble import gossip_assembly, prepare
-from roundelay.engine.checks import marks_of
-from roundelay.engine.gossip_state import new_gossip_state
+from roundelay.engine.checks import Options, marks_of
+from roundelay.engine.gossip_run import new_gossip_state
 
 AGENTS, DENSITY, DIM = 100, 0.3, 2
 ROUNDS, REPEATS = 20_000, 9
@@ -165,7 +165,7 @@ def of_engine(algorithm: Any, problem: Any, network: Any, conditions: Any) -> Ca
 
     def call() -> Any:
         state = new_gossip_state(
-            method, problem, network, mixing, 0, np.array(problem.optimum), marks_of(1000, ROUNDS), None, conditions
+            method, problem, network, mixing, 0, marks_of(1000, ROUNDS), Options(conditions=conditions)
         )
         prepared.travel(*prepared.numbers, np.uint64(0), *state.handed(), ROUNDS)
         return state.states.x

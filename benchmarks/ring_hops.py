@@ -25,13 +25,13 @@ import numpy as np
 from tests.agents.processes import free_ports
 
 import roundelay as rl
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.protocol.member import Member as RingMember
-from roundelay.agents.site.site import Site, SiteOptions
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.site.taking_part import Site, SiteOptions
 
 
 class Diagonal:
@@ -123,16 +123,16 @@ class BareRing:
 
 def timed_updates(spent: list[float]) -> None:
     """Let every update note how long it took."""
-    update = RingMember.visit
+    update = Holder.visit
 
-    def visit(self: RingMember, baton: Any) -> Any:
+    def visit(self: Holder, baton: Any) -> Any:
         began = time.perf_counter()
         try:
             return update(self, baton)
         finally:
             spent.append(time.perf_counter() - began)
 
-    RingMember.visit = visit  # type: ignore[method-assign]
+    Holder.visit = visit  # type: ignore[method-assign]
 
 
 def memory() -> tuple[float, float]:
@@ -203,7 +203,7 @@ def main() -> None:
         )  # fmt: skip
         text = write_ring(plan, load_identity(folder / "site0"))
         for number in range(agents):
-            accept(folder / f"site{number}", text)
+            accept_ring(folder / f"site{number}", text)
         context = mp.get_context("spawn")
         gate, results = context.Barrier(agents), context.Queue()
         ports = free_ports(agents)

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -58,19 +57,3 @@ def interruptible() -> Iterator[None]:
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
-
-
-@pytest.fixture
-def sums_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the Python engine sum as the compiled one does in few dimensions, term after term.
-
-    A BLAS sums as its processor likes best, fused multiply-add or not: its last bits are another matter than the engines'.
-    """
-
-    def dot(a: np.ndarray, b: np.ndarray) -> float:
-        total = a[0] * b[0]
-        for d in range(1, len(a)):
-            total += a[d] * b[d]
-        return total
-
-    monkeypatch.setattr(np, "dot", dot)

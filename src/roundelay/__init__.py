@@ -1,207 +1,230 @@
-"""Roundelay: a token goes round a ring of agents and comes back a little closer to the optimum of Σ f_i(x)."""
+"""Roundelay: a token goes round a ring of agents and comes back a little closer to the optimum of Σ f_i(x).
+
+This is the public list: each name once, from where it is defined.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from roundelay.algorithms import (
-    CHOCO,
-    COCA,
-    DADMM,
-    DGD,
-    EXTRA,
-    IADMM,
-    IPWADMM,
-    LEAD,
-    MCSAG,
-    NIDS,
-    PIADMM1,
-    PIADMM2,
-    PQASGD,
-    PWADMM,
-    SIADMM,
-    WADMM,
-    WPG,
-    ColouredDADMM,
-    ContributionNoise,
-    DualPerturbedADMM,
-    EFSignSGD,
-    GradientTracking,
-    IncrementalGradient,
-    MaskedLinks,
-    NoDefence,
-    OnePass,
-    PenaltyPerturbedADMM,
-    PrimalPerturbedADMM,
-    QuantisedADMM,
-    RandomStart,
-    Scaffnew,
-    SealedStart,
-    SparseDropping,
-    UniformStart,
-    WeightedADMM,
-    ZeroStart,
-    ZeroSumStart,
+from roundelay.algorithms.algorithm import (
+    Algorithm as Algorithm,
 )
-from roundelay.comparison import Comparison, Tuning, compare, tune
-from roundelay.engine import AugmentedLagrangian, Ensemble, Invariant, KKTResiduals, Run, load_run, simulate
-from roundelay.links import Censoring, Channel, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
-from roundelay.links.conditions import BernoulliLoss, GilbertElliott, NetworkConditions
-from roundelay.networks import (
-    Network,
-    barbell,
-    complete,
-    from_networkx,
-    grid,
-    path,
-    random_network,
-    ring,
-    star,
+from roundelay.algorithms.gossip.admm import (
+    COCA as COCA,
+    DADMM as DADMM,
+    ColouredDADMM as ColouredDADMM,
+    QuantisedADMM as QuantisedADMM,
+    WeightedADMM as WeightedADMM,
 )
-from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk
-from roundelay.plots import plot_convergence, save_figure
-from roundelay.problems import (
-    L1,
-    Box,
-    CallableProblem,
-    LeastSquares,
-    Logistic,
-    NonNegative,
-    paper_least_squares,
-    paper_logistic,
+from roundelay.algorithms.gossip.compressed import (
+    CHOCO as CHOCO,
+    LEAD as LEAD,
 )
-from roundelay.transcripts import (
-    Colluders,
-    Eavesdropper,
-    Link,
-    Neighbours,
-    Transcript,
-    load_transcript,
-    save_transcript,
+from roundelay.algorithms.gossip.descent import (
+    DGD as DGD,
+    EXTRA as EXTRA,
+    NIDS as NIDS,
+)
+from roundelay.algorithms.gossip.feedback import (
+    EFSignSGD as EFSignSGD,
+    SparseDropping as SparseDropping,
+)
+from roundelay.algorithms.gossip.private_admm import (
+    DualPerturbedADMM as DualPerturbedADMM,
+    PenaltyPerturbedADMM as PenaltyPerturbedADMM,
+    PrimalPerturbedADMM as PrimalPerturbedADMM,
+)
+from roundelay.algorithms.gossip.skipping import (
+    PQASGD as PQASGD,
+    Scaffnew as Scaffnew,
+)
+from roundelay.algorithms.gossip.tracking import (
+    GradientTracking as GradientTracking,
+)
+from roundelay.algorithms.parts.defences import (
+    ContributionNoise as ContributionNoise,
+    Defence as Defence,
+    MaskedLinks as MaskedLinks,
+    NoDefence as NoDefence,
+)
+from roundelay.algorithms.parts.starts import (
+    SealedStart as SealedStart,
+    Start as Start,
+    UniformStart as UniformStart,
+    ZeroStart as ZeroStart,
+    ZeroSumStart as ZeroSumStart,
+)
+from roundelay.algorithms.token.gradient import (
+    MCSAG as MCSAG,
+    WPG as WPG,
+    IncrementalGradient as IncrementalGradient,
+)
+from roundelay.algorithms.token.incremental import (
+    IADMM as IADMM,
+    PIADMM1 as PIADMM1,
+    PIADMM2 as PIADMM2,
+    SIADMM as SIADMM,
+    Algorithm2 as Algorithm2,
+    RandomStart as RandomStart,
+)
+from roundelay.algorithms.token.one_pass import (
+    OnePass as OnePass,
+)
+from roundelay.algorithms.token.walking import (
+    IPWADMM as IPWADMM,
+    PWADMM as PWADMM,
+    WADMM as WADMM,
+)
+from roundelay.comparison.comparing import (
+    compare as compare,
+)
+from roundelay.comparison.comparison import (
+    Comparison as Comparison,
+)
+from roundelay.comparison.tuning import (
+    Tuning as Tuning,
+    tune as tune,
+)
+from roundelay.engine.ensemble import (
+    Ensemble as Ensemble,
+)
+from roundelay.engine.monitors import (
+    AugmentedLagrangian as AugmentedLagrangian,
+    Invariant as Invariant,
+    KKTResiduals as KKTResiduals,
+)
+from roundelay.engine.result import (
+    Run as Run,
+)
+from roundelay.engine.simulate import (
+    simulate as simulate,
+)
+from roundelay.engine.storage import (
+    load_run as load_run,
+)
+from roundelay.links.channel import (
+    Censoring as Censoring,
+    Channel as Channel,
+)
+from roundelay.links.compressors import (
+    Compressor as Compressor,
+    Plain as Plain,
+    Quantised as Quantised,
+    RandomK as RandomK,
+    Rounded as Rounded,
+    Signs as Signs,
+    TopK as TopK,
+    TopShare as TopShare,
+)
+from roundelay.links.conditions import (
+    BernoulliLoss as BernoulliLoss,
+    GilbertElliott as GilbertElliott,
+    NetworkConditions as NetworkConditions,
+)
+from roundelay.networks.constructors import (
+    barbell as barbell,
+    complete as complete,
+    from_networkx as from_networkx,
+    grid as grid,
+    path as path,
+    random_network as random_network,
+    ring as ring,
+    star as star,
+)
+from roundelay.networks.graph import (
+    Network as Network,
+)
+from roundelay.networks.walks import (
+    ClosedUniformWalk as ClosedUniformWalk,
+    Cycle as Cycle,
+    LeastVisitedWalk as LeastVisitedWalk,
+    MetropolisWalk as MetropolisWalk,
+    UniformWalk as UniformWalk,
+    Walk as Walk,
+)
+from roundelay.plots.convergence import (
+    plot_convergence as plot_convergence,
+)
+from roundelay.plots.saving import (
+    save_figure as save_figure,
+)
+from roundelay.problems.callables import (
+    CallableProblem as CallableProblem,
+)
+from roundelay.problems.least_squares import (
+    LeastSquares as LeastSquares,
+    paper_least_squares as paper_least_squares,
+)
+from roundelay.problems.logistic import (
+    Logistic as Logistic,
+    paper_logistic as paper_logistic,
+)
+from roundelay.problems.problem import (
+    Problem as Problem,
+    ProblemBase as ProblemBase,
+)
+from roundelay.problems.regularisers import (
+    L1 as L1,
+    Box as Box,
+    NonNegative as NonNegative,
+    NoRegulariser as NoRegulariser,
+    Regulariser as Regulariser,
+)
+from roundelay.problems.row_problem import (
+    Loss as Loss,
+    RowProblem as RowProblem,
+)
+from roundelay.registry import (
+    register as register,
+)
+from roundelay.transcripts.observers import (
+    Colluders as Colluders,
+    Eavesdropper as Eavesdropper,
+    Link as Link,
+    Neighbours as Neighbours,
+)
+from roundelay.transcripts.storage import (
+    load_transcript as load_transcript,
+    save_transcript as save_transcript,
+)
+from roundelay.transcripts.transcript import (
+    Transcript as Transcript,
 )
 
 if TYPE_CHECKING:
-    from roundelay.privacy import PrivacyBudget, PrivacyLoss, Public, identifiable, load_public, save_public
-    from roundelay.privacy.audit import Audit, AuditOfAll, audit, audit_all, audit_transcript
+    from roundelay.privacy import (
+        PrivacyBudget as PrivacyBudget,
+        PrivacyLoss as PrivacyLoss,
+        Public as Public,
+        identifiable as identifiable,
+        load_public as load_public,
+        save_public as save_public,
+    )
+    from roundelay.privacy.audit import (
+        Audit as Audit,
+        AuditOfAll as AuditOfAll,
+        audit as audit,
+        audit_all as audit_all,
+        audit_transcript as audit_transcript,
+    )
+
+__version__ = "0.1.0"
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks.
 _LATER = {
-    **dict.fromkeys(("Audit", "AuditOfAll", "audit", "audit_all", "audit_transcript"), "roundelay.privacy.audit"),
-    **dict.fromkeys(
-        ("PrivacyBudget", "PrivacyLoss", "Public", "identifiable", "load_public", "save_public"), "roundelay.privacy"
-    ),
+    "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
+    "roundelay.privacy.audit": "Audit AuditOfAll audit audit_all audit_transcript",
 }
 
 
 def __getattr__(name: str) -> Any:
     """The names that are loaded later."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    for module, names in _LATER.items():
+        if name in names.split():
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "CHOCO",
-    "COCA",
-    "DADMM",
-    "DGD",
-    "EXTRA",
-    "IADMM",
-    "IPWADMM",
-    "L1",
-    "LEAD",
-    "MCSAG",
-    "NIDS",
-    "PIADMM1",
-    "PIADMM2",
-    "PQASGD",
-    "PWADMM",
-    "SIADMM",
-    "WADMM",
-    "WPG",
-    "Audit",
-    "AuditOfAll",
-    "AugmentedLagrangian",
-    "BernoulliLoss",
-    "Box",
-    "CallableProblem",
-    "Censoring",
-    "Channel",
-    "ClosedUniformWalk",
-    "Colluders",
-    "ColouredDADMM",
-    "Comparison",
-    "ContributionNoise",
-    "Cycle",
-    "DualPerturbedADMM",
-    "EFSignSGD",
-    "Eavesdropper",
-    "Ensemble",
-    "GilbertElliott",
-    "GradientTracking",
-    "IncrementalGradient",
-    "Invariant",
-    "KKTResiduals",
-    "LeastSquares",
-    "LeastVisitedWalk",
-    "Link",
-    "Logistic",
-    "MaskedLinks",
-    "MetropolisWalk",
-    "Neighbours",
-    "Network",
-    "NetworkConditions",
-    "NoDefence",
-    "NonNegative",
-    "OnePass",
-    "PenaltyPerturbedADMM",
-    "Plain",
-    "PrimalPerturbedADMM",
-    "PrivacyBudget",
-    "PrivacyLoss",
-    "Public",
-    "Quantised",
-    "QuantisedADMM",
-    "RandomK",
-    "RandomStart",
-    "Rounded",
-    "Run",
-    "Scaffnew",
-    "SealedStart",
-    "Signs",
-    "SparseDropping",
-    "TopK",
-    "TopShare",
-    "Transcript",
-    "Tuning",
-    "UniformStart",
-    "UniformWalk",
-    "WeightedADMM",
-    "ZeroStart",
-    "ZeroSumStart",
-    "audit",
-    "audit_all",
-    "audit_transcript",
-    "barbell",
-    "compare",
-    "complete",
-    "from_networkx",
-    "grid",
-    "identifiable",
-    "load_public",
-    "load_run",
-    "load_transcript",
-    "paper_least_squares",
-    "paper_logistic",
-    "path",
-    "plot_convergence",
-    "random_network",
-    "ring",
-    "save_figure",
-    "save_public",
-    "save_transcript",
-    "simulate",
-    "star",
-    "tune",
-]
+def __dir__() -> list[str]:
+    """All names, those that are loaded later too."""
+    return sorted({*globals(), *" ".join(_LATER.values()).split()})

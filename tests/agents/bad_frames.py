@@ -12,8 +12,8 @@ from typing import Any
 
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.links.transport import Connected, Deliver
-from roundelay.agents.site import site as site_module
-from roundelay.agents.site.site import Site
+from roundelay.agents.site import taking_part
+from roundelay.agents.site.taking_part import Site
 
 HARMS = ("drop", "repeat", "delay", "reorder", "truncate", "flip")
 
@@ -87,7 +87,7 @@ def bad_frames(folder: Path, chance: float, seed: int) -> Callable[[Site, int], 
         def transport(*arguments: Any) -> BadFrames:
             return BadFrames(GrpcTransport(*arguments), random.Random(seed * 1000 + number), chance, note)
 
-        site_module.GrpcTransport = transport  # type: ignore[assignment,misc]
+        taking_part.GrpcTransport = transport  # type: ignore[assignment,misc]
 
     return wrap
 

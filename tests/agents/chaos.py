@@ -12,10 +12,10 @@ from pathlib import Path
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.links import agent
-from roundelay.agents.protocol import member
+from roundelay.agents.links import agent_loop
+from roundelay.agents.protocol import holder
 from roundelay.agents.protocol.station import Point
-from roundelay.agents.site.site import Site
+from roundelay.agents.site.taking_part import Site
 from tests.agents.killing import kills_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
 from tests.agents.processes import PATIENCE, ProcessRing, make_ring, own_functions
@@ -142,13 +142,13 @@ class Chaos:
 def slow_site(site: Site, number: int) -> None:
     """One site takes long over its work, so that it acknowledges before it is done."""
     if number == SLOW_SITE:
-        visit = member.Member.visit
+        visit = holder.Holder.visit
 
-        def slowly(self: member.Member, baton: object) -> object:
-            time.sleep(1.6 * agent.LONG)
+        def slowly(self: holder.Holder, baton: object) -> object:
+            time.sleep(1.6 * agent_loop.LONG)
             return visit(self, baton)  # type: ignore[arg-type]
 
-        member.Member.visit = slowly  # type: ignore[assignment,method-assign]
+        holder.Holder.visit = slowly  # type: ignore[assignment,method-assign]
 
 
 def chaos(folder: Path, size: Size, seed: int) -> Kills:

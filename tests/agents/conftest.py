@@ -1,11 +1,11 @@
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+from roundelay import PIADMM1, SealedStart
+from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.identity import Identity, _identity_between, make_identity
 from roundelay.agents.agreement.invitations import Invitation, read_invitation, write_invitation
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
-from roundelay.agents.agreement.planning import plan_ring
-from roundelay.algorithms import PIADMM1, SealedStart
 
 COLUMNS = (Column("age", "years"), Column("length", "cm"), Column("outcome"))
 TASK = Task("logistic", COLUMNS[:2], COLUMNS[2])

@@ -4,8 +4,7 @@ import copy
 import datetime
 from typing import Any
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 patient = settings(deadline=None, max_examples=150)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.agents.protocol.baton import Phase
-from roundelay.engine.laps import first_agent
+from roundelay.engine.token_run import first_agent
 from roundelay.transcripts.observers import crossed
 from tests.agents.processes import ProcessRing
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import Connected, Deliver, MemorySwitch, MemoryTransport
 from roundelay.agents.page import PageServer
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.protocol.member import Member
 from roundelay.agents.protocol.station import Station
 from roundelay.agents.protocol.wire import Kind, pack_frame
 from roundelay.agents.site.status import Watch
@@ -100,8 +100,8 @@ class LiveRing:
         switch = MemorySwitch()
         for me, name in enumerate(NAMES):
             function = least_squares(me + 1, DIM)
-            member = Member(plan, me, Known(function), 100 + me, SeededPairs(7))
-            station = Station(member, Journal(folder / name, plan.run, name))
+            holder = Holder(plan, me, Known(function), 100 + me, SeededPairs(7))
+            station = Station(holder, Journal(folder / name, plan.run, name))
             cable = Cable(switch, me, plan.neighbours[me], latency=latency)
             agent = Agent(station, cable)
             watch = Watch(agent)

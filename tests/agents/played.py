@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.protocol.baton import pack_baton
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.wire import Kind, pack_frame
 from roundelay.masks import SeededPairs
 from tests.agents.packets import Way, grpc_stream, segments
@@ -24,15 +24,15 @@ class Sent(NamedTuple):
 
 def played(plan: RingPlan, parts: Sequence[Local], seed: int = 1) -> list[Sent]:
     """Every hand-over from the first to the last."""
-    members = [Member(plan, me, part, seed, SeededPairs(seed)) for me, part in enumerate(parts)]
+    holders = [Holder(plan, me, part, seed, SeededPairs(seed)) for me, part in enumerate(parts)]
     sent: list[Sent] = []
-    who, move = plan.order[0], members[plan.order[0]].first()
+    who, move = plan.order[0], holders[plan.order[0]].first()
     while move is not None:
         pieces = pack_baton(move.baton, plan.agents)
         sent.append(
             Sent(who, move.receiver, pack_frame(Kind.BATON, plan.run_bytes, plan.epoch, len(sent) + 1, *pieces))
         )
-        who, move = move.receiver, members[move.receiver].act(move.baton)
+        who, move = move.receiver, holders[move.receiver].act(move.baton)
     return sent
 
 

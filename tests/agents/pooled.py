@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import (
     Standard,
     decode_limbs,
@@ -21,7 +21,7 @@ UNITS = np.array([1e-3, 1.0, 3e4])
 CENTRES = np.array([0.02, -5.0, 2e5])
 
 
-def shares(seed: int, sites: int = 4, labels: bool = False) -> list[Table]:
+def shares(seed: int, sites: int = 4, labels: bool = False) -> list[OwnRows]:
     """Tables of 1 to 60 rows; some sites have fewer rows than features, and some have labels of one kind only."""
     draws = np.random.default_rng(seed)
     counts = [2, *draws.integers(1, 60, sites - 2), 80]
@@ -32,13 +32,13 @@ def shares(seed: int, sites: int = 4, labels: bool = False) -> list[Table]:
         target = 4.0 + standardised @ [1.0, -2.0, 0.5] + draws.normal(size=count)
         if labels:
             target = np.where(standardised @ [1.0, -2.0, 0.5] + 2.0 * draws.normal(size=count) > 0.3, 1.0, -1.0)
-        tables.append(Table(features, target))
+        tables.append(OwnRows(features, target))
     return tables
 
 
-def pool(tables: list[Table]) -> Table:
+def pool(tables: list[OwnRows]) -> OwnRows:
     """All rows together, which in a ring nobody ever has."""
-    return Table(np.concatenate([t.features for t in tables]), np.concatenate([t.target for t in tables]))
+    return OwnRows(np.concatenate([t.features for t in tables]), np.concatenate([t.target for t in tables]))
 
 
 def sealed_sum(vectors: list[Vector], seed: int = 1) -> Vector:
@@ -48,7 +48,7 @@ def sealed_sum(vectors: list[Vector], seed: int = 1) -> Vector:
     return decode_limbs(masked.sum(axis=0, dtype=np.uint64))
 
 
-def standard_by_sums(tables: list[Table], scaled: bool = True) -> Standard:
+def standard_by_sums(tables: list[OwnRows], scaled: bool = True) -> Standard:
     """What the sites find out together, by two sums under masks."""
     first = sealed_sum([first_moments(table) for table in tables])
     means = means_of(first)

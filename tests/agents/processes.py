@@ -21,14 +21,14 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.agents.agreement.disk import write_whole
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.protocol.journal import Journal, Visit
+from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.protocol.station import Point
-from roundelay.agents.site.site import Site, SiteOptions
+from roundelay.agents.site.taking_part import Site, SiteOptions
 from roundelay.problems import OwnProblem
 from roundelay.transcripts import Transcript
 from tests.agents.killing import Killer
@@ -192,9 +192,9 @@ class ProcessRing:
         name = self.plan.members[number].name
         return Journal(self.site_folder(number) / "runs" / self.plan.run, self.plan.run, name)
 
-    def visits(self, number: int) -> list[Visit]:
+    def visits(self, number: int) -> list[Passage]:
         journal = self.journal(number)
-        rows = journal.visits()
+        rows = journal.passages()
         journal.close()
         return rows
 
@@ -260,7 +260,7 @@ def make_ring(
     text = write_ring(plan, load_identity(folder / names[0]))
     write_whole(folder / "ring.toml", text)
     for name in names:
-        accept(folder / name, text)
+        accept_ring(folder / name, text)
     return ProcessRing(folder, plan, functions, **more)
 
 

@@ -14,12 +14,12 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import station as station_module
 from roundelay.agents.protocol.baton import Baton, unpack_baton
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.protocol.member import Member
 from roundelay.agents.protocol.station import Station
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -36,7 +36,7 @@ async def unacknowledged(folder: Path) -> tuple[Scene, Baton]:
     await made.agent._deliver(SENDER, packed(made.baton, made.k))
     outgoing = made.agent.station.outgoing
     assert outgoing is not None
-    after = unpack_baton(unpack_frame(outgoing[1], RUN_BYTES).body, made.agent.station.member.layout)
+    after = unpack_baton(unpack_frame(outgoing[1], RUN_BYTES).body, made.agent.station.holder.layout)
     return made, after._replace(hop=after.hop + 2, numbers=after.numbers + 0.1)
 
 
@@ -50,7 +50,7 @@ def test_an_ack_that_comes_while_a_thread_works_takes_nothing_back(
         station, loop_thread = made.agent.station, threading.current_thread()
         begun, go = threading.Event(), threading.Event()
         sent, k = station.standing.sent_k, made.k + 3
-        act = station.member.act
+        act = station.holder.act
 
         def slow(baton: Baton) -> Any:
             move = act(baton)
@@ -65,7 +65,7 @@ def test_an_ack_that_comes_while_a_thread_works_takes_nothing_back(
                 time.sleep(0.2)
             return made
 
-        monkeypatch.setattr(station.member, "act", slow)
+        monkeypatch.setattr(station.holder, "act", slow)
         monkeypatch.setattr(station_module, "replace", slow_replace)
         made.agent.counts.working_seconds = 100.0  # its work is known to take long
         taking = asyncio.create_task(made.agent._deliver(SENDER, packed(baton, k)))
@@ -104,10 +104,10 @@ def test_a_baton_that_comes_before_the_agent_is_ready_is_taken_once(
     async def play() -> None:
         switch, agents = MemorySwitch(), []
         for number in range(2):
-            member = Member(plan, number, Known(least_squares(number, 2)), 1, SeededPairs(1))
+            holder = Holder(plan, number, Known(least_squares(number, 2)), 1, SeededPairs(1))
             journal = Journal(tmp_path / f"site{number}", RUN, f"site{number}")
             transport = MemoryTransport(switch, number, plan.neighbours[number])
-            agents.append(Agent(Station(member, journal), transport))
+            agents.append(Agent(Station(holder, journal), transport))
         running = [asyncio.create_task(agents[0].run())]
         while agents[0]._sent_k < 0:
             await asyncio.sleep(0.001)

@@ -8,8 +8,7 @@ import zlib
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, baton_size, pack_baton, unpack_baton
 from roundelay.agents.protocol.wire import HEADER_BYTES, FrameError, Kind, pack_frame, unpack_frame

@@ -10,8 +10,8 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.protocol.baton import Baton
-from roundelay.agents.protocol.member import Member
-from roundelay.agents.site.site import Site
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.site.taking_part import Site
 from tests.agents.bad_frames import HARMS
 from tests.agents.bad_links import ALGORITHM, SHORT, over_bad_bytes, over_bad_frames
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
@@ -74,12 +74,12 @@ def test_hosts_whose_cable_is_pulled_and_plugged_in_again(tmp_path: Path) -> Non
 
 def wait_at_a_visit(number: int, begun: Path, go_on: Path) -> None:
     """So that the run is still going on when something happens to the links."""
-    visit = Member.visit
+    visit = Holder.visit
 
-    def waiting(self: Member, baton: Baton) -> object:
+    def waiting(self: Holder, baton: Baton) -> object:
         if self.held.visits == number:
             begun.touch()
             wait_until(go_on.exists, "the visit may go on")
         return visit(self, baton)
 
-    Member.visit = waiting  # type: ignore[assignment,method-assign]
+    Holder.visit = waiting  # type: ignore[assignment,method-assign]

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from roundelay.agents.links.agent import LONG
+from roundelay.agents.links.agent_loop import LONG
 from roundelay.agents.protocol.baton import Baton
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
 from tests.agents.test_misbehaviour import SENDER, packed, scene, state_of
 
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    visit = Member.visit
+    visit = Holder.visit
 
-    def slowly(self: Member, baton: Baton) -> Any:
+    def slowly(self: Holder, baton: Baton) -> Any:
         time.sleep(4.0 * LONG)
         return visit(self, baton)
 
-    monkeypatch.setattr(Member, "visit", slowly)
+    monkeypatch.setattr(Holder, "visit", slowly)
 
 
 def test_what_was_sent_on_is_on_disk_though_the_stream_breaks_meanwhile(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.capture.packets import Packet, Segment, pcap_header, pcap_record, read_packets, segment_of
 from tests.agents.fuzzing import changed_bytes, patient

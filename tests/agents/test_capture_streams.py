@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.capture.packets import Packet, segment_of
 from roundelay.agents.capture.streams import Stream, messages_of, messages_of_stream, streams_of

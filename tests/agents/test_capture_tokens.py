@@ -9,15 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
 from roundelay.agents.capture import EncryptedError, public_of, read_capture
-from roundelay.agents.data.fitting import OwnRows
+from roundelay.agents.data.fitting import RowsFit
 from roundelay.agents.data.objectives import Known, Local
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.protocol.wire import Kind, pack_frame
 from tests.agents.captures import same
 from tests.agents.fuzzing import changed_bytes, patient
@@ -109,7 +108,7 @@ def test_a_ring_that_sums_statistics_first(path: Path) -> None:
     task = Task("least_squares", (Column("age"), Column("length")), Column("outcome"))
     plan = replace(ring_plan(NAMES, rl.PIADMM1(start=rl.SealedStart()), 2, Stopping(None, 20)), task=task)
     parts: list[Local] = [
-        OwnRows(task, Table(rng.normal(size=(9, 2)), rng.normal(size=9), dropped=0)) for _ in NAMES
+        RowsFit(task, OwnRows(rng.normal(size=(9, 2)), rng.normal(size=9), dropped=0)) for _ in NAMES
     ]  # fmt: skip
     sent = played(plan, parts)
     found = captured(path, packets_of(sent), plan)

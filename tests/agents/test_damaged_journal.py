@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roundelay.agents.protocol.journal import Journal, JournalError, Record, Standing, Visit
+from roundelay.agents.protocol.journal import Journal, JournalError, Passage, Record, Standing
 from tests.agents.world import RUN
 
 TIMES = 6
@@ -35,7 +35,7 @@ def write(folder: Path, dim: int) -> Journal:
     journal = Journal(folder, RUN, "site0")
     for turn in range(1, TIMES + 1):
         made = standing_at(turn, dim)
-        visit = Visit(0, made.k, made.sent_k, 2, 2, turn, 1, 2, made.taken, b"r" * 8 * min(dim, 50), b"s" * 16)
+        visit = Passage(0, made.k, made.sent_k, 2, 2, turn, 1, 2, made.taken, b"r" * 8 * min(dim, 50), b"s" * 16)
         journal.keep_inbox(0, made.k, 1, random.Random(turn).randbytes(8 * dim))
         journal.settle(made, [visit])
     return journal

@@ -1,4 +1,4 @@
-"""Data files: what is read, what is refused, and that any bytes at all end in a table or in a sentence."""
+"""Data files: what is read, what is refused, and that any bytes at all end in rows or in a sentence."""
 
 import io
 import tempfile
@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
+from roundelay.agents.agreement.invitations import header_columns
 from roundelay.agents.agreement.plan import Column, Task
 from roundelay.agents.data.parquet import largest_claim
-from roundelay.agents.data.reading import Table, read_table
+from roundelay.agents.data.reading import OwnRows, read_own_rows
 
 AGE, DOSE, Y = Column("age", "years"), Column("dose", "mg"), Column("y")
 LINE = Task("least_squares", (AGE, DOSE), Y)
@@ -23,23 +23,23 @@ LABELS = Task("logistic", (AGE, DOSE), Y)
 GOOD = "dose [mg],who,age [years],y\n1.5,anna,30,7\n-2e3,bert,40.25,8\n"
 
 
-def from_text(tmp_path: Path, text: str | bytes, task: Task = LINE) -> Table:
+def from_text(tmp_path: Path, text: str | bytes, task: Task = LINE) -> OwnRows:
     path = tmp_path / "site.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_table(path, task)
+    return read_own_rows(path, task)
 
 
-def from_columns(tmp_path: Path, columns: dict[str, object], task: Task = LINE, **options: object) -> Table:
+def from_columns(tmp_path: Path, columns: dict[str, object], task: Task = LINE, **options: object) -> OwnRows:
     path = tmp_path / "site.parquet"
     parquet.write_table(pa.table(columns), path, **options)
-    return read_table(path, task)
+    return read_own_rows(path, task)
 
 
 def test_columns_are_found_by_name_whichever_order_they_stand_in(tmp_path: Path) -> None:
-    table = from_text(tmp_path, GOOD)
-    assert table.features.tolist() == [[30.0, 1.5], [40.25, -2000.0]]
-    assert table.target.tolist() == [7.0, 8.0]
-    assert table.dropped == 0 and table.rows == 2
+    rows = from_text(tmp_path, GOOD)
+    assert rows.features.tolist() == [[30.0, 1.5], [40.25, -2000.0]]
+    assert rows.target.tolist() == [7.0, 8.0]
+    assert rows.dropped == 0 and rows.count == 2
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_name_may_have_brackets_itself(tmp_path: Path) -> None:
 
 def test_numbers_are_read_to_the_last_digit(tmp_path: Path) -> None:
     numbers = np.random.default_rng(3).normal(size=(50, 3)) * 10.0 ** np.arange(-3, 47)[:, None]
-    rows = "".join(f"{a!r},{b!r},{c!r}\n" for a, b, c in numbers.tolist())
-    table = from_text(tmp_path, "age [years],dose [mg],y\n" + rows)
-    np.testing.assert_array_equal(np.column_stack([table.features, table.target]), numbers)
+    lines = "".join(f"{a!r},{b!r},{c!r}\n" for a, b, c in numbers.tolist())
+    rows = from_text(tmp_path, "age [years],dose [mg],y\n" + lines)
+    np.testing.assert_array_equal(np.column_stack([rows.features, rows.target]), numbers)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,7 @@ def test_numbers_are_read_to_the_last_digit(tmp_path: Path) -> None:
         (GOOD.replace("age [years]", "age [months]"), ['"age" in "months"', 'in "years"', "convert"]),
         (GOOD.replace("age [years]", "age"), ["without a unit", 'in "years"']),
         (GOOD.replace("who", "age [days]"), ['"age" 2 times', "rename"]),
+        (GOOD.replace("who", "[years]"), ["header", "column 2", "no name"]),
         (GOOD.replace("40.25", "old"), ["Line 3", '"age [years]"', "text", "leave a cell empty"]),
         (GOOD.replace("40.25", "4_0"), ["Line 3", "text"]),
         (GOOD.replace("40.25", "-true"), ["Line 3", "text"]),
@@ -114,6 +115,13 @@ def test_a_refusal_does_not_show_the_value(tmp_path: Path, secret: str) -> None:
     assert "271828" not in str(refusal.value)
 
 
+def test_what_init_reads_of_a_header_is_found_in_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "site.csv"
+    path.write_text("blood  pressure [mm Hg],age[ years ],y\n120,30,7\n130,40,8\n")
+    *features, target = header_columns(path)
+    assert read_own_rows(path, Task("least_squares", tuple(features), target)).features[:, 0].tolist() == [120.0, 130.0]
+
+
 def test_a_forgotten_header_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no column") as refusal:
         from_text(tmp_path, GOOD.split("\n", 1)[1])
@@ -122,9 +130,9 @@ def test_a_forgotten_header_is_not_shown(tmp_path: Path) -> None:
 
 def test_rows_with_an_empty_cell_are_left_out_and_counted_where_the_ring_agreed_to(tmp_path: Path) -> None:
     text = GOOD + ",carl,1,2\n3,,4,5\n6,dora,7,\n"
-    table = from_text(tmp_path, text, DROP)
-    assert table.target.tolist() == [7.0, 8.0, 5.0]
-    assert table.dropped == 2
+    rows = from_text(tmp_path, text, DROP)
+    assert rows.target.tolist() == [7.0, 8.0, 5.0]
+    assert rows.dropped == 2
     with pytest.raises(ValueError, match="all 1 were dropped"):
         from_text(tmp_path, GOOD.split("\n")[0] + "\n,,,\n", DROP)
 
@@ -149,7 +157,7 @@ def test_what_is_no_label_is_refused(tmp_path: Path, labels: tuple[str, ...], wo
 def test_what_can_not_be_opened_is_said_in_words(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path):
         with pytest.raises(ValueError, match="can't be opened"):
-            read_table(path, LINE)
+            read_own_rows(path, LINE)
     with pytest.raises(ValueError, match="custom has no columns"):
         from_text(tmp_path, GOOD, Task("custom", dim=2))
 
@@ -160,9 +168,9 @@ COLUMNS = {"dose [mg]": [1.5, -2000.0], "who": ["a", "b"], "age [years]": [30, 4
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_parquet_is_the_same_table(tmp_path: Path, compression: str, version: str) -> None:
-    table = from_columns(tmp_path, COLUMNS, compression=compression, data_page_version=version)
-    assert table.features.tolist() == [[30.0, 1.5], [40.0, -2000.0]]
-    assert table.target.tolist() == [1.0, 0.0]
+    rows = from_columns(tmp_path, COLUMNS, compression=compression, data_page_version=version)
+    assert rows.features.tolist() == [[30.0, 1.5], [40.0, -2000.0]]
+    assert rows.target.tolist() == [1.0, 0.0]
     assert from_columns(tmp_path, COLUMNS, LABELS).target.tolist() == [1.0, -1.0]
 
 
@@ -173,10 +181,10 @@ def test_parquet_of_many_pages_and_groups_and_kinds_of_numbers(tmp_path: Path) -
         "dose [mg]": pa.array(np.arange(20_000) % 7).dictionary_encode(),
         "y": pa.array(np.round(numbers, 3)).cast(pa.decimal128(12, 6), safe=False),
     }
-    table = from_columns(tmp_path, columns, row_group_size=3000, data_page_size=512)
-    np.testing.assert_array_equal(table.features[:, 0], numbers.astype(np.float32))
-    np.testing.assert_array_equal(table.features[:, 1], np.arange(20_000) % 7)
-    np.testing.assert_allclose(table.target, np.round(numbers, 3), atol=1e-6)
+    rows = from_columns(tmp_path, columns, row_group_size=3000, data_page_size=512)
+    np.testing.assert_array_equal(rows.features[:, 0], numbers.astype(np.float32))
+    np.testing.assert_array_equal(rows.features[:, 1], np.arange(20_000) % 7)
+    np.testing.assert_allclose(rows.target, np.round(numbers, 3), atol=1e-6)
 
 
 def test_a_column_that_pandas_took_for_the_index_is_there(tmp_path: Path) -> None:
@@ -184,7 +192,7 @@ def test_a_column_that_pandas_took_for_the_index_is_there(tmp_path: Path) -> Non
 
     frame = pd.DataFrame({"dose [mg]": [1.0, 2.0], "y": [3.0, 4.0]}, index=pd.Index([5.0, 6.0], name="age [years]"))
     frame.to_parquet(tmp_path / "site.pq")
-    assert read_table(tmp_path / "site.pq", LINE).features.tolist() == [[5.0, 1.0], [6.0, 2.0]]
+    assert read_own_rows(tmp_path / "site.pq", LINE).features.tolist() == [[5.0, 1.0], [6.0, 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +218,7 @@ def test_a_missing_pyarrow_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "site.parquet").write_bytes(b"PAR1")
     with pytest.raises(ImportError, match=r"roundelay\[parquet\]"):
-        read_table(tmp_path / "site.parquet", LINE)
+        read_own_rows(tmp_path / "site.parquet", LINE)
 
 
 def as_parquet(compression: str, version: str) -> bytes:
@@ -241,13 +249,13 @@ def table_or_sentence(name: str, content: bytes, task: Task) -> None:
         path = Path(folder) / name
         path.write_bytes(content)
         try:
-            table = read_table(path, task)
+            rows = read_own_rows(path, task)
         except ValueError as refusal:
             said = str(refusal)
             assert name in said and said.endswith(".") and (": " in said or ". " in said)
         else:
-            assert table.features.shape == (len(table.target), 2) and len(table.target) > 0
-            assert np.isfinite(table.features).all() and np.isfinite(table.target).all()
+            assert rows.features.shape == (len(rows.target), 2) and len(rows.target) > 0
+            assert np.isfinite(rows.features).all() and np.isfinite(rows.target).all()
 
 
 TASKS = st.sampled_from([LINE, DROP, LABELS])
@@ -326,7 +334,7 @@ def test_a_page_that_claims_gigabytes_is_refused_before_they_are_asked_for(tmp_p
     path.write_bytes(content[:4] + header + rest[:inner] + rest[inner + longer :])
     assert path.stat().st_size == len(content)
     with pytest.raises(ValueError, match="claims to hold more"):
-        read_table(path, LINE)
+        read_own_rows(path, LINE)
 
 
 def test_a_table_that_claims_too_many_rows_is_refused(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.protocol import station
 from roundelay.agents.protocol.station import Point
-from roundelay.agents.site.site import Site
+from roundelay.agents.site.taking_part import Site
 from tests.agents.likeness import check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 
@@ -103,7 +103,7 @@ def die_after_its_last_hop(site: Site, number: int) -> None:
 
     def dying(point: Point) -> None:
         assert site.watch is not None
-        if point is Point.AFTER_SEND and site.watch.agent.station.member.held.hop == HOPS - 2 and not mark.exists():
+        if point is Point.AFTER_SEND and site.watch.agent.station.holder.held.hop == HOPS - 2 and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 

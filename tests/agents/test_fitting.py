@@ -7,24 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from roundelay.agents.agreement.plan import Column, Task
-from roundelay.agents.data.fitting import (
-    Model,
-    ModelNotes,
-    Residuals,
-    model_of,
-    own_problem,
-    read_model,
-    weights_of,
-    write_model,
-)
-from roundelay.agents.data.models import load_model
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.fitting import model_of, own_problem, read_model, weights_of
+from roundelay.agents.data.models import FinalResiduals, Model, ModelNotes, load_model, write_model
+from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Matrix, Vector
 from tests.agents.pooled import UNITS, pool, shares, standard_by_sums
@@ -35,23 +25,23 @@ LABELS = Task("logistic", FEATURES, Column("t"))
 EXACT = {"solver": "newton-cholesky", "tol": 1e-12, "max_iter": 1000}
 
 
-def slope_of_all(task: Task, tables: list[Table], standard: Standard, w: Vector) -> Vector:
+def slope_of_all(task: Task, tables: list[OwnRows], standard: Standard, w: Vector) -> Vector:
     problems = [own_problem(task, table, standard, len(tables)) for table in tables]
     assert all(problem.agents == 1 and problem.dim == task.dim for problem in problems)
     return np.sum([problem.gradient(0, w) for problem in problems], axis=0)
 
 
-def similar_units(tables: list[Table]) -> list[Table]:
+def similar_units(tables: list[OwnRows]) -> list[OwnRows]:
     """Features that need no standardising: scikit-learn takes a feature of 1e-8 times another's size for nothing."""
-    return [Table(table.features / UNITS + [0.0, 1.0, 2.0], table.target) for table in tables]
+    return [OwnRows(table.features / UNITS + [0.0, 1.0, 2.0], table.target) for table in tables]
 
 
-def scikit_line(task: Task, pooled: Table) -> tuple[Vector, float]:
+def scikit_line(task: Task, pooled: OwnRows) -> tuple[Vector, float]:
     """Coefficients and intercept in raw units, by scikit-learn on the pooled rows in the units of the ridge."""
     scaler = StandardScaler(with_mean=task.intercept, with_std=task.standardise).fit(pooled.features)
     scale = scaler.scale_ if task.standardise else np.ones(3)
     # scikit-learn has ‖t − Xw‖² + alpha ‖w‖², which is 2n times ours with alpha = n·ridge.
-    alpha = pooled.rows * task.ridge
+    alpha = pooled.count * task.ridge
     method = (
         Ridge(alpha, fit_intercept=task.intercept, tol=1e-14)
         if alpha
@@ -62,7 +52,7 @@ def scikit_line(task: Task, pooled: Table) -> tuple[Vector, float]:
     return coefficients, float(fit.intercept_ - (coefficients @ scaler.mean_ if task.intercept else 0.0))
 
 
-def scikit_labels(task: Task, pooled: Table) -> tuple[Vector, float]:
+def scikit_labels(task: Task, pooled: OwnRows) -> tuple[Vector, float]:
     """The same for labels. scikit-learn has ½‖w‖² + C Σ loss, which is ours divided by the ridge with C = 1/(n·ridge)."""
     scaled = StandardScaler(with_mean=task.intercept, with_std=task.standardise)
     plain = pooled.features if not task.standardise else scaled.fit_transform(pooled.features)
@@ -73,13 +63,13 @@ def scikit_labels(task: Task, pooled: Table) -> tuple[Vector, float]:
     )
     if task.ridge and task.intercept:
         # A column of ones, so that the ridge is on the intercept too.
-        plain = np.column_stack([plain, np.ones(pooled.rows)])
-        fit = LogisticRegression(C=1.0 / (pooled.rows * task.ridge), fit_intercept=False, **EXACT).fit(
+        plain = np.column_stack([plain, np.ones(pooled.count)])
+        fit = LogisticRegression(C=1.0 / (pooled.count * task.ridge), fit_intercept=False, **EXACT).fit(
             plain, pooled.target
         )
         slopes, constant = fit.coef_[0, :3], fit.coef_[0, 3]
     else:
-        strength = 1.0 / (pooled.rows * task.ridge) if task.ridge else np.inf
+        strength = 1.0 / (pooled.count * task.ridge) if task.ridge else np.inf
         fit = LogisticRegression(C=strength, fit_intercept=task.intercept, **EXACT).fit(plain, pooled.target)
         slopes, constant = fit.coef_[0], float(fit.intercept_[0]) if task.intercept else 0.0
     return slopes / scale, float(constant - (slopes / scale) @ centre)
@@ -90,7 +80,7 @@ def model_from(task: Task, coefficients: Vector, intercept: float) -> Model:
     return Model(tuple(zip(names, coefficients.tolist(), strict=True)), intercept, task.kind, str(task.target))
 
 
-def in_one_fit(task: Task, tables: list[Table], standard: Standard) -> Vector:
+def in_one_fit(task: Task, tables: list[OwnRows], standard: Standard) -> Vector:
     """The minimiser of Σf_i by Newton's method, from the sites' gradients and Hessians alone."""
     problems = [own_problem(task, table, standard, len(tables)) for table in tables]
     w = np.zeros(task.dim)
@@ -152,7 +142,7 @@ def test_the_values_add_up_to_n_times_the_pooled_objective(task: Task) -> None:
     w = np.random.default_rng(0).normal(size=task.dim)
     features = StandardScaler().fit_transform(pooled.features)
     if task.kind == "logistic":
-        margins = pooled.target * (np.column_stack([features, np.ones(pooled.rows)]) @ w)
+        margins = pooled.target * (np.column_stack([features, np.ones(pooled.count)]) @ w)
         loss = np.logaddexp(0.0, -margins)
     else:
         loss = 0.5 * (features @ w - (pooled.target - pooled.target.mean())) ** 2
@@ -188,7 +178,7 @@ def test_the_model_predicts_in_raw_units_what_is_fitted_in_standardised_ones(
 
 def notes(standard: Standard | None) -> ModelNotes:
     return ModelNotes(
-        "ab" * 16, 2, 12345, ("Köln", "Paris"), "all content", Residuals(1e-10, math.nan), standard, "cd" * 32
+        "ab" * 16, 2, 12345, ("Köln", "Paris"), "all content", FinalResiduals(1e-10, None), standard, "cd" * 32
     )
 
 
@@ -267,10 +257,9 @@ def test_any_bytes_in_a_models_file_end_in_a_model_or_a_sentence(
     content = json.loads(path.read_bytes())
     # Either any bytes, or good JSON with one value replaced by one of another kind.
     odd = st.sampled_from([None, True, -1, 1e999, 10**400, "x", [], {}, [None], {"feature": 3}, [[1]], 0.5])
-    place = data.draw(st.sampled_from([*content, "residuals.gradient", "standard.rows", "standard.mean"]))
-    *outer, name = place.split(".")
-    inner = content[outer[0]] if outer else content
-    inner[name] = data.draw(odd)
+    places = [content, content["model"], content["about"], content["about"]["residuals"], content["about"]["standard"]]
+    inner = data.draw(st.sampled_from(places))
+    inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(odd)
     path.write_bytes(data.draw(st.one_of(st.binary(max_size=50), st.just(json.dumps(content).encode()))))
     try:
         load_model(path)
@@ -291,8 +280,8 @@ def test_what_does_not_belong_together_is_refused() -> None:
     standard = standard_by_sums(tables)
     with pytest.raises(ValueError, match="kind custom"):
         own_problem(Task("custom", dim=2), tables[0], standard, 4)
-    with pytest.raises(ValueError, match="The table has 2 features"):
-        own_problem(LINE, Table(tables[0].features[:, :2], tables[0].target), standard, 4)
+    with pytest.raises(ValueError, match="The rows have 2 features"):
+        own_problem(LINE, OwnRows(tables[0].features[:, :2], tables[0].target), standard, 4)
     with pytest.raises(ValueError, match="all sites together have 1"):
         own_problem(LINE, tables[-1], replace(standard, rows=1), 4)
     with pytest.raises(ValueError, match='feature "b" is the same'):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.agents.agreement.folder import accept, accepted_plans, is_accepted
+from roundelay.agents.agreement.epochs import plan_renewed, plan_with, plan_without
+from roundelay.agents.agreement.folder import accept_ring, accepted_plans, is_accepted
 from roundelay.agents.agreement.identity import Identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, digest_of
-from roundelay.agents.agreement.planning import dropped, joined, renewed
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from tests.agents.conftest import expired, invited, ring_of, site
 
@@ -38,8 +38,8 @@ def with_member(plan: RingPlan, name: str, **change: object) -> RingPlan:
 def test_an_accepted_file_is_kept_as_it_came(bergen: Path) -> None:
     text = write_ring(ring_of(*NAMES), site("Oslo"))
     assert accepted_plans(bergen) == () and not is_accepted(bergen, digest_of(text))
-    signed = accept(bergen, text)
-    again = accept(bergen, text)
+    signed = accept_ring(bergen, text)
+    again = accept_ring(bergen, text)
     assert signed.digest == again.digest == digest_of(text) and signed.signed_by == "Oslo"
     (path,) = (bergen / "accepted").iterdir()
     assert path.name == f"epoch-0-{signed.digest[:16]}.toml" and path.read_bytes() == text
@@ -51,19 +51,19 @@ def test_an_accepted_file_is_kept_as_it_came(bergen: Path) -> None:
 
 @pytest.mark.parametrize("digest", ["", "*", "0" * 64, "../" * 20])
 def test_no_other_digest_is_accepted(bergen: Path, digest: str) -> None:
-    accept(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
+    accept_ring(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
     assert not is_accepted(bergen, digest)
 
 
 def test_a_digest_counts_whole(bergen: Path) -> None:
-    signed = accept(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
+    signed = accept_ring(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
     assert not is_accepted(bergen, signed.digest[:16] + "0" * 48)
 
 
 def test_a_site_that_is_no_member_accepts_nothing(tmp_path: Path) -> None:
     folder = folder_of(site("Tromso"), tmp_path)
     with pytest.raises(ValueError, match="Tromso is not a member of this ring"):
-        accept(folder, write_ring(ring_of(*NAMES), site("Oslo")))
+        accept_ring(folder, write_ring(ring_of(*NAMES), site("Oslo")))
     assert not (folder / "accepted").exists()
 
 
@@ -74,13 +74,13 @@ def test_a_swapped_key_is_noticed_by_the_site_itself(bergen: Path) -> None:
         ({"certificate": site("Bergen", 1).certificate}, "The certificate of Bergen in the ring file is not the one"),
     ):
         with pytest.raises(ValueError, match=words):
-            accept(bergen, write_ring(with_member(plan, "Bergen", **change), site("Oslo")))
+            accept_ring(bergen, write_ring(with_member(plan, "Bergen", **change), site("Oslo")))
 
 
 def test_a_changed_file_is_refused(bergen: Path) -> None:
     text = write_ring(ring_of(*NAMES), site("Oslo"))
     with pytest.raises(ValueError, match="The signature of Oslo does not fit the ring file"):
-        accept(bergen, text.replace(b"rho = 1.0", b"rho = 9.0"))
+        accept_ring(bergen, text.replace(b"rho = 1.0", b"rho = 9.0"))
 
 
 def test_an_expired_certificate_is_refused(bergen: Path) -> None:
@@ -89,60 +89,60 @@ def test_an_expired_certificate_is_refused(bergen: Path) -> None:
     with pytest.raises(
         ValueError, match=r"The certificate of Oslo has expired on .*: let Oslo make new keys by roundelay ring rekey"
     ):
-        accept(bergen, write_ring(plan, site("Bergen")))
+        accept_ring(bergen, write_ring(plan, site("Bergen")))
 
 
 def test_a_run_has_one_file_an_epoch(bergen: Path) -> None:
     plan = ring_of(*NAMES)
-    accept(bergen, write_ring(plan, site("Oslo")))
+    accept_ring(bergen, write_ring(plan, site("Oslo")))
     for other in (write_ring(plan, site("Bergen")), write_ring(with_member(plan, "Oslo", address=""), site("Oslo"))):
         with pytest.raises(ValueError, match="Another ring file of epoch 0 of this run is accepted here already"):
-            accept(bergen, other)
-    another_run = accept(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
+            accept_ring(bergen, other)
+    another_run = accept_ring(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
     assert len(accepted_plans(bergen)) == 2 and len(accepted_plans(bergen, another_run.plan.run)) == 1
 
 
 def test_epochs_follow_each_other(oslo: Path, bergen: Path, tmp_path: Path) -> None:
-    first = accept(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
-    accept(bergen, first.text)
-    second = write_ring(dropped(first.plan, ["New York"], previous=first.digest), site("Bergen"))
-    accept(oslo, second)
+    first = accept_ring(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
+    accept_ring(bergen, first.text)
+    second = write_ring(plan_without(first.plan, ["New York"], previous=first.digest), site("Bergen"))
+    accept_ring(oslo, second)
     third = write_ring(
-        joined(read_ring(second, "x").plan, [invited(site("Tromso"))], previous=digest_of(second)), site("Oslo")
+        plan_with(read_ring(second, "x").plan, [invited(site("Tromso"))], previous=digest_of(second)), site("Oslo")
     )
     with pytest.raises(ValueError, match="is of epoch 2, and the one of epoch 1 is not accepted here: accept that one"):
-        accept(bergen, third)
+        accept_ring(bergen, third)
     newcomer = folder_of(site("Tromso"), tmp_path)
-    accept(newcomer, third)
-    accept(bergen, second)
-    accept(bergen, third)
+    accept_ring(newcomer, third)
+    accept_ring(bergen, second)
+    accept_ring(bergen, third)
     assert [one.plan.epoch for one in accepted_plans(bergen)] == [0, 1, 2]
     assert [one.plan.epoch for one in accepted_plans(newcomer)] == [2]
 
 
 def test_a_change_follows_the_file_that_is_accepted(oslo: Path) -> None:
-    first = accept(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
-    other = write_ring(dropped(first.plan, ["New York"], previous="ab" * 32), site("Oslo"))
+    first = accept_ring(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
+    other = write_ring(plan_without(first.plan, ["New York"], previous="ab" * 32), site("Oslo"))
     with pytest.raises(ValueError, match="follows another file of epoch 0 than the one accepted here"):
-        accept(oslo, other)
+        accept_ring(oslo, other)
 
 
 def test_nobody_signs_their_own_way_in(oslo: Path, tmp_path: Path) -> None:
-    first = accept(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
-    taken = joined(first.plan, [invited(site("Tromso"))], previous=first.digest)
+    first = accept_ring(oslo, write_ring(ring_of(*NAMES), site("Oslo")))
+    taken = plan_with(first.plan, [invited(site("Tromso"))], previous=first.digest)
     with pytest.raises(ValueError, match="signed by Tromso with a certificate that no member had in epoch 0"):
-        accept(oslo, write_ring(taken, site("Tromso")))
-    fresh = renewed(first.plan, invited(site("Bergen", 1)), previous=first.digest)
+        accept_ring(oslo, write_ring(taken, site("Tromso")))
+    fresh = plan_renewed(first.plan, invited(site("Bergen", 1)), previous=first.digest)
     with pytest.raises(ValueError, match="signed by Bergen with a certificate that no member had in epoch 0"):
-        accept(oslo, write_ring(fresh, site("Bergen", 1)))
-    accept(oslo, text := write_ring(fresh, site("New York")))
-    accept(folder_of(site("Bergen", 1), tmp_path), text)
+        accept_ring(oslo, write_ring(fresh, site("Bergen", 1)))
+    accept_ring(oslo, text := write_ring(fresh, site("New York")))
+    accept_ring(folder_of(site("Bergen", 1), tmp_path), text)
     with pytest.raises(ValueError, match="The certificate of Bergen in the ring file is not the one in its folder"):
-        accept(folder_of(site("Bergen"), tmp_path), text)
+        accept_ring(folder_of(site("Bergen"), tmp_path), text)
 
 
 def test_a_broken_accepted_file_is_named(bergen: Path) -> None:
-    accept(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
+    accept_ring(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
     (path,) = (bergen / "accepted").iterdir()
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ValueError, match=path.name):
@@ -154,7 +154,7 @@ def test_what_was_left_half_written_is_not_accepted(bergen: Path) -> None:
     (bergen / "accepted").mkdir()
     (bergen / "accepted" / f".epoch-0-{digest_of(text)[:16]}.toml.0a1b2c3d").write_bytes(text[:100])
     assert accepted_plans(bergen) == () and not is_accepted(bergen, digest_of(text))
-    accept(bergen, text)
+    accept_ring(bergen, text)
     assert is_accepted(bergen, digest_of(text))
 
 
@@ -164,7 +164,7 @@ def test_a_failed_write_leaves_nothing(bergen: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("os.replace", no_space)
     with pytest.raises(OSError, match="No space"):
-        accept(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
+        accept_ring(bergen, write_ring(ring_of(*NAMES), site("Oslo")))
     assert list((bergen / "accepted").iterdir()) == []
 
 

@@ -28,7 +28,7 @@ def test_crashes_change_nothing_where_few_states_are_written(seed: int, monkeypa
     assert sum(wild.crashes.values()) > 10
     wild.check_no_fork()
     for name, one in calm.up.items():
-        held, other = one.member.held, wild.up[name].member.held
+        held, other = one.holder.held, wild.up[name].holder.held
         assert all(
             np.array_equal(getattr(held, part), getattr(other, part)) for part in ("x", "y", "share", "estimate")
         )

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from roundelay.agents.agreement.identity import (
     check_certificate,
@@ -21,7 +20,7 @@ from roundelay.agents.agreement.identity import (
     server_name,
     sign,
 )
-from roundelay.agents.agreement.tables import check_address, check_site_name
+from roundelay.agents.agreement.names import check_address, check_site_name
 from roundelay.masks.agreement import public_key_of
 from tests.agents.conftest import expired, site
 from tests.agents.fuzzing import patient

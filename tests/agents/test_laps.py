@@ -34,7 +34,7 @@ def run_on(plan: RingPlan) -> World:
 @pytest.mark.parametrize("hops", range(12, 19))
 def test_a_run_ends_at_any_place_of_the_lap(hops: int) -> None:
     world = run_on(path_plan(Stopping(None, hops)))
-    assert all(station.member.held.hop == hops for station in world.up.values())
+    assert all(station.holder.held.hop == hops for station in world.up.values())
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6, 1e-8])
@@ -42,7 +42,7 @@ def test_a_token_is_frozen_at_any_place_of_the_lap(tolerance: float) -> None:
     world = run_on(path_plan(Stopping(tolerance, 100_000)))
     parts = [world.function(name) for name in NAMES]
     pooled = rl.LeastSquares([f.features[0] for f in parts], [f.targets[0] for f in parts])
-    estimates = [station.member.held.estimate for station in world.up.values()]
+    estimates = [station.holder.held.estimate for station in world.up.values()]
     gradients = [part.gradients(np.array([estimates[0]]))[0] for part in parts]
     assert np.linalg.norm(np.mean(gradients, axis=0)) <= tolerance
     assert all(np.array_equal(estimates[0], other) for other in estimates)

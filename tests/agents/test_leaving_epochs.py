@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 import roundelay as rl
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.epochs import plan_without
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan, Stopping
-from roundelay.agents.agreement.planning import dropped
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import station as station_module
 from roundelay.agents.protocol.baton import Baton
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.station import Station
-from roundelay.agents.site import site as site_module
-from roundelay.agents.site.site import Site, SiteOptions
+from roundelay.agents.site import taking_part
+from roundelay.agents.site.taking_part import Site, SiteOptions
 from tests.agents.processes import RUN, make_ring
 from tests.agents.world import least_squares
 
@@ -40,9 +40,9 @@ def test_what_is_worked_on_is_ended_before_the_epoch_is_left(
     if large:
         monkeypatch.setattr(station_module, "BESIDE", 10)
     switch, working, closed_meanwhile = MemorySwitch(), [0], []
-    visit, close = Member.visit, Station.close
+    visit, close = Holder.visit, Station.close
 
-    def slowly(self: Member, baton: Baton) -> Any:
+    def slowly(self: Holder, baton: Baton) -> Any:
         if self.me != SLOW or self.plan.epoch:
             return visit(self, baton)
         working[0] += 1
@@ -59,9 +59,9 @@ def test_what_is_worked_on_is_ended_before_the_epoch_is_left(
     def plug(plan: RingPlan, me: int, *_: object) -> MemoryTransport:
         return MemoryTransport(switch, me, plan.neighbours[me])
 
-    monkeypatch.setattr(Member, "visit", slowly)
+    monkeypatch.setattr(Holder, "visit", slowly)
     monkeypatch.setattr(Station, "close", closing)
-    monkeypatch.setattr(site_module, "GrpcTransport", plug)
+    monkeypatch.setattr(taking_part, "GrpcTransport", plug)
 
     async def play() -> None:
         options = SiteOptions(seed=1, meter=False)
@@ -69,12 +69,12 @@ def test_what_is_worked_on_is_ended_before_the_epoch_is_left(
         running = [asyncio.create_task(site.run()) for site in sites]
         before = read_ring(text, "the ring file")
         newer = write_ring(
-            dropped(before.plan, ["site2"], None, previous=before.digest), load_identity(tmp_path / "site0")
+            plan_without(before.plan, ["site2"], None, previous=before.digest), load_identity(tmp_path / "site0")
         )
         while not working[0]:
             assert not running[SLOW].done(), running[SLOW].exception()
             await asyncio.sleep(0.01)
-        accept(ring.site_folder(SLOW), newer)
+        accept_ring(ring.site_folder(SLOW), newer)
         while not (running[SLOW].done() or (sites[SLOW].watch and sites[SLOW].watch.agent.plan.epoch)):
             await asyncio.sleep(0.01)
         ended = [task.done() for task in running]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.epochs import plan_renewed, plan_with, plan_without
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, renew_identity, save_identity
 from roundelay.agents.agreement.invitations import read_invitation, write_invitation
 from roundelay.agents.agreement.plan import RingPlan, Stopping
-from roundelay.agents.agreement.planning import dropped, joined, renewed
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.data.models import load_model
 from tests.agents.processes import ProcessRing, free_ports, make_ring, wait_until
@@ -69,7 +69,7 @@ class Consortium:
         """One member signs the next epoch, and the operators accept it, one after another."""
         self.text = write_ring(plan, load_identity(self.ring.folder / signer))
         for member in plan.members:
-            accept(self.ring.folder / member.name, self.text)
+            accept_ring(self.ring.folder / member.name, self.text)
             time.sleep(0.05)
 
     @property
@@ -107,7 +107,7 @@ def test_a_member_dies_and_is_dropped_and_another_joins(start: object, tmp_path:
         ring.start_all()
         ring.wait_until_busy()
         ring.kill("site2")
-        ring.decide(dropped(ring.plan, ["site2"], previous=ring.digest), "site0")
+        ring.decide(plan_without(ring.plan, ["site2"], previous=ring.digest), "site0")
         ring.wait_until_busy()
         name = "newcomer"
         save_identity(tmp_path / name, make_identity(name))
@@ -118,7 +118,7 @@ def test_a_member_dies_and_is_dropped_and_another_joins(start: object, tmp_path:
             (one.name, other.name) for one in ring.plan.members for other in ring.plan.members if one.name < other.name
         ]
         links = [*everybody, *((one.name, name) for one in ring.plan.members)]
-        ring.decide(joined(ring.plan, [invitation], links, previous=ring.digest), "site3")
+        ring.decide(plan_with(ring.plan, [invitation], links, previous=ring.digest), "site3")
         ring.start(name)
         ring.wait()
         ring.check_minimiser()
@@ -134,7 +134,7 @@ def test_two_die_before_the_first_visit(tmp_path: Path) -> None:
         for name in ("site1", "site2", "site4"):  # nothing can have begun: the first member never came
             ring.wait_until_up(name)
         links = [("site1", "site2"), ("site2", "site4"), ("site1", "site4")]
-        ring.decide(dropped(ring.plan, ["site0", "site3"], links, previous=ring.digest), "site1")
+        ring.decide(plan_without(ring.plan, ["site0", "site3"], links, previous=ring.digest), "site1")
         ring.wait()
         ring.check_minimiser()
     finally:
@@ -150,7 +150,7 @@ def test_a_key_is_renewed_while_all_run_and_the_old_one_is_not_let_in(tmp_path: 
         renew_identity(folder, make_identity("site1"))
         ring.wait_until_busy()  # the ring goes on with the old keys
         invitation = read_invitation(write_invitation(load_identity(folder), before.address), "site1")
-        ring.decide(renewed(ring.plan, invitation, previous=ring.digest), "site2")
+        ring.decide(plan_renewed(ring.plan, invitation, previous=ring.digest), "site2")
         member = ring.plan.members[ring.plan.number_of("site1")]
         assert before.certificate != member.certificate == load_identity(folder).certificate
         ring.wait()

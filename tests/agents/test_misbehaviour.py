@@ -15,11 +15,11 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.links.agent import Agent
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol.baton import Baton, Phase, pack_baton, unpack_baton
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.protocol.member import Member
 from roundelay.agents.protocol.station import PATIENT, Station
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -110,7 +110,7 @@ class Scene:
         outgoing = self.agent.station.outgoing
         assert outgoing is not None
         frame = unpack_frame(outgoing[1], RUN_BYTES)
-        after = unpack_baton(frame.body, self.agent.station.member.layout)
+        after = unpack_baton(frame.body, self.agent.station.holder.layout)
         self.agent.station.acknowledge(0, frame.k)
         # The others leave the token as it is, which is no worse than any function they might have.
         self.k += 3
@@ -120,12 +120,12 @@ class Scene:
 async def scene(folder: Path) -> Scene:
     """An agent after a few laps."""
     functions = [least_squares(number, 2) for number in range(3)]
-    member = Member(PLAN, ME, Known(functions[ME]), 1, SeededPairs(1))
+    holder = Holder(PLAN, ME, Known(functions[ME]), 1, SeededPairs(1))
     journal = Journal(folder, RUN, "site1")
     switch = MemorySwitch()
     transport = MemoryTransport(switch, ME, frozenset({0, 2}))
     log: list[tuple[str, dict[str, Any]]] = []
-    agent = Agent(Station(member, journal), transport, lambda event, **about: log.append((event, about)))
+    agent = Agent(Station(holder, journal), transport, lambda event, **about: log.append((event, about)))
     made = Scene(agent, journal, log)
     made.baton = Baton(Phase.ITERATE, 1, 0, 0, 0, 0, np.array([0.3, -0.2]))
     for _ in range(4):
@@ -134,12 +134,12 @@ async def scene(folder: Path) -> Scene:
 
 
 def state_of(made: Scene) -> tuple[Any, ...]:
-    held = made.agent.station.member.held
+    held = made.agent.station.holder.held
     standing = made.journal.standing()
     assert standing is not None and standing.state is not None
     return (
         held.x.tobytes(), held.y.tobytes(), held.share.tobytes(), held.visits, held.hop, held.largest_jump,
-        standing.k, standing.outgoing, b"".join(standing.state.pieces()), len(made.journal.visits()),
+        standing.k, standing.outgoing, b"".join(standing.state.pieces()), len(made.journal.passages()),
         made.journal.inbox(),
     )  # fmt: skip
 
@@ -247,13 +247,13 @@ def test_a_member_adds_to_a_sum_once(tmp_path: Path) -> None:
         journal = Journal(tmp_path, RUN, "site1")
         for k in (1, 4, 4):
             # Started anew each time: it must not depend on what a process remembers.
-            member = Member(plan, ME, Known(least_squares(1, 2)), 1, SeededPairs(1))
+            holder = Holder(plan, ME, Known(least_squares(1, 2)), 1, SeededPairs(1))
             transport = MemoryTransport(MemorySwitch(), ME, frozenset({0, 2}))
-            agent = Agent(Station(member, journal), transport)
+            agent = Agent(Station(holder, journal), transport)
             await agent._deliver(SENDER, packed(baton, k))
             assert agent.counts.taken == (k == 1)
             assert ("added to sum 0 already" in agent.links[SENDER].refused) == (k > 1)
-        assert len(journal.visits()) == 1
+        assert len(journal.passages()) == 1
         journal.close()
 
     asyncio.run(play())

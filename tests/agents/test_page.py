@@ -21,7 +21,7 @@ import roundelay.agents.page.server as live
 from roundelay.agents.page import PageError, PageServer
 from roundelay.agents.page.metrics import metrics_text
 from roundelay.agents.page.server import status_json
-from roundelay.agents.site.status import Leak, PrivacyStatus, Status
+from roundelay.agents.site.status import MeterReading, PrivacyStatus, Status
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
 
 PATHS = ("/", "/page.js", "/page.css", "/live", "/status.json", "/metrics", "/nothing-here")
@@ -30,7 +30,7 @@ PATHS = ("/", "/page.js", "/page.css", "/live", "/status.json", "/metrics", "/no
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveRing]:
     with live_ring(tmp_path_factory.mktemp("ring")) as ring:
-        ring.until(lambda: ring.agents[0].station.member.held.visits > 3)
+        ring.until(lambda: ring.agents[0].station.holder.held.visits > 3)
         yield ring
 
 
@@ -242,7 +242,7 @@ def test_metrics_are_those_of_the_agent(ring: LiveRing) -> None:
     with paused(ring):
         status, text, headers = ask(ring, "/metrics", headers=bearer())
         agent, told = ring.agents[0], ring.call(ring.watches[0].status)
-        held, counts, size = replace(agent.station.member.held), replace(agent.counts), agent.station.journal.size
+        held, counts, size = replace(agent.station.holder.held), replace(agent.counts), agent.station.journal.size
     assert status == 200 and headers["Content-Type"].startswith("text/plain")
     samples = {
         (sample.name, *sample.labels.values()): sample.value
@@ -275,7 +275,7 @@ def test_what_is_not_known_is_null_in_json_and_has_no_sample(ring: LiveRing) -> 
         tolerance=None,
         lap_seconds=0.0,
         residuals=(replace(told.residuals[-1], unrest=float("nan"), dual=float("inf")),),
-        privacy=PrivacyStatus(3, (Leak("x", float("-inf"), np.float64(2.0), "none"),), "A sentence."),
+        privacy=PrivacyStatus(3, (MeterReading("x", float("-inf"), np.float64(2.0), "none"),), "A sentence."),
         visits=np.int64(7),
     )
     row = json.loads(status_json(strange))
@@ -301,9 +301,9 @@ def test_hops_are_counted_from_the_beginning_of_the_epoch(ring: LiveRing) -> Non
 def private_numbers(ring: LiveRing) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The coordinates of x, y, the share and the data of the site, and those of the token that it holds."""
     agent, function = ring.agents[0], ring.functions[0]
-    held = agent.station.member.held
+    held = agent.station.holder.held
     pieces = [held.x[0], held.y[0], held.share[0], function.features[0], function.targets[0]]
-    visits = agent.station.journal.visits()[-3:]
+    visits = agent.station.journal.passages()[-3:]
     pieces += [np.frombuffer(visit.sent) for visit in visits if visit.sent is not None]
     numbers = np.concatenate([np.ravel(piece) for piece in pieces])
     return np.abs(numbers[np.abs(numbers) > 1e-6])
@@ -325,8 +325,8 @@ def test_nothing_private_is_in_the_page_in_the_json_or_in_the_metrics(ring: Live
     for text in texts.values():
         assert shows(text, private) == []
     for number in private:  # the search would find any of them
-        assert shows(status_json(replace(told, outcome=f"It is {number:.5g}.")), private)
-        assert shows(status_json(replace(told, lap_seconds=float(number))), private)
+        assert shows(status_json(replace(told, outcome=f"It is {number:.5g}.")).decode(), private)
+        assert shows(status_json(replace(told, lap_seconds=float(number))).decode(), private)
 
 
 # ------------------------------------------------------------ trouble and the end

@@ -3,12 +3,11 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from roundelay.agents.agreement.invitations import Invitation, column_of, header_columns
-from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
-from roundelay.agents.agreement.planning import changes, dropped, joined, plan_ring, renewed
+from roundelay.agents.agreement.epochs import changes, plan_renewed, plan_ring, plan_with, plan_without
+from roundelay.agents.agreement.invitations import Invitation, header_columns
+from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task, column_of
 from tests.agents.conftest import ALGORITHM, COLUMNS, TASK, invited, ring_of, site
 from tests.agents.fuzzing import patient
 
@@ -150,35 +149,35 @@ def test_a_ring_needs_a_method_with_one_token() -> None:
 def test_sites_leave() -> None:
     plan = ring_of(*NAMES)
     first = names_along(plan)[0]
-    after = dropped(plan, [first], previous="ab" * 32)
+    after = plan_without(plan, [first], previous="ab" * 32)
     assert (after.epoch, after.previous, after.run) == (1, "ab" * 32, plan.run)
     assert sorted(names_along(after)) == sorted(set(NAMES) - {first})
     assert names_along(after)[0] == names_along(plan)[1] and after.order == (0, 1, 2)
     assert (after.task, after.algorithm, after.stopping) == (plan.task, plan.algorithm, plan.stopping)
     assert changes(plan, after) == (f"{first} leaves.",)
     with pytest.raises(ValueError, match="There is no member 'Paris'"):
-        dropped(plan, ["Paris"], previous="")
+        plan_without(plan, ["Paris"], previous="")
     with pytest.raises(ValueError, match="Without Oslo, Bergen and Tromso one site is left, and a ring needs two"):
-        dropped(plan, ["Oslo", "Bergen", "Tromso"], previous="")
+        plan_without(plan, ["Oslo", "Bergen", "Tromso"], previous="")
 
 
 def test_the_centre_of_a_star_leaves() -> None:
     plan = ring_of(*NAMES, links=STAR)
     with pytest.raises(ValueError, match="The network is not connected"):
-        dropped(plan, ["Oslo"], previous="")
+        plan_without(plan, ["Oslo"], previous="")
     links = [("Bergen", "Tromso"), ("Tromso", "New York")]
-    assert linked_names(dropped(plan, ["Oslo"], links, previous="")) == {frozenset(pair) for pair in links}
-    assert len(dropped(plan, ["Bergen"], previous="").order) == 4
+    assert linked_names(plan_without(plan, ["Oslo"], links, previous="")) == {frozenset(pair) for pair in links}
+    assert len(plan_without(plan, ["Bergen"], previous="").order) == 4
 
 
 def test_sites_join_and_are_never_first() -> None:
     plan = ring_of("Oslo", "Bergen", "New York")
     newcomers = [invited(site("Tromso")), invited(site("Paris"), "")]
-    after = joined(plan, newcomers, previous="ab" * 32)
+    after = plan_with(plan, newcomers, previous="ab" * 32)
     assert after.epoch == 1 and after.agents == 5 and names_along(after)[0] == names_along(plan)[0]
     assert len(after.links) == 10
     assert set(changes(plan, after)) == {"Tromso joins.", "Paris joins."}
-    apart = joined(
+    apart = plan_with(
         plan, newcomers[:1], [*combinations(("Oslo", "Bergen", "New York"), 2), ("Oslo", "Tromso")], previous=""
     )
     assert frozenset(("Tromso", "Bergen")) not in linked_names(apart)
@@ -194,25 +193,25 @@ def test_who_can_not_join() -> None:
         ([replace(invited(site("Tromso")), mask_key=site("Oslo").public_mask_key)], "have the same mask key"),
     ):
         with pytest.raises(ValueError, match=words):
-            joined(plan, newcomers, previous="")
+            plan_with(plan, newcomers, previous="")
 
 
 def test_a_site_renews_its_key() -> None:
     plan = ring_of(*NAMES)
-    after = renewed(plan, invited(site("Bergen", 1), columns=()), previous="ab" * 32)
+    after = plan_renewed(plan, invited(site("Bergen", 1), columns=()), previous="ab" * 32)
     assert after.epoch == 1 and after.members[after.number_of("Bergen")].certificate == site("Bergen", 1).certificate
     assert changes(plan, after) == (
         "Bergen has a new certificate: compare its fingerprint.",
         "Bergen has a new mask key.",
     )
     moved: Invitation = replace(invited(site("Bergen")), address="elsewhere:1")
-    assert changes(plan, renewed(plan, moved, previous="")) == (
+    assert changes(plan, plan_renewed(plan, moved, previous="")) == (
         "Bergen is dialled at elsewhere:1 instead of Bergen.example.org:7443.",
     )
     with pytest.raises(ValueError, match="The invitation of Bergen has nothing new"):
-        renewed(plan, invited(site("Bergen")), previous="")
+        plan_renewed(plan, invited(site("Bergen")), previous="")
     with pytest.raises(ValueError, match="There is no member 'Paris'"):
-        renewed(plan, invited(site("Paris")), previous="")
+        plan_renewed(plan, invited(site("Paris")), previous="")
 
 
 def test_every_change_is_told() -> None:
@@ -235,18 +234,26 @@ def test_every_change_is_told() -> None:
         ("age", Column("age")),
         ("age []", Column("age")),
         ("a [b] [c]", Column("a [b]", "c")),
-        ("[years]", Column("[years]")),
+        ("blood  pressure [mm Hg]", Column("blood pressure", "mm Hg")),
+        ("blood\npressure\t[ mm  Hg ]", Column("blood pressure", "mm Hg")),
     ],
 )
 def test_the_cells_of_a_header(cell: str, column: Column) -> None:
     assert column_of(cell) == column
+    assert column_of(str(column)) == column
+
+
+@pytest.mark.parametrize("cell", ["", " ", "[years]", " [ years ]", "[]"])
+def test_a_cell_without_a_name_is_refused(cell: str) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        column_of(cell)
 
 
 def test_only_the_header_is_read(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes('\ufeffage [years],"length, standing [cm]",outcome\r\n'.encode() + b"\x00\xff not text\n")
     assert header_columns(path) == (Column("age", "years"), Column("length, standing", "cm"), Column("outcome"))
-    for content in (b"", b"a,,b\n", b"\xff\xfe\n"):
+    for content in (b"", b"a,,b\n", b"a,[years],b\n", b"\xff\xfe\n"):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"The header of .*data\.csv"):
             header_columns(path)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from roundelay.agents.data.models import load_model
 from roundelay.agents.site.rehearsal import uneven_parts
-from roundelay.agents.site.site import read_privacy
+from roundelay.agents.site.taking_part import read_privacy
 from roundelay.cli.app import app
 
 RIDGE = 0.05

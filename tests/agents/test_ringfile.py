@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from roundelay import WADMM
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task, digest_of
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.agreement.signed_text import parsed, signed_text, split_signature
-from roundelay.algorithms import WADMM
 from tests.agents.conftest import TASK, ring_of, site
 from tests.agents.fuzzing import changed_bytes, changed_lines, changed_values, patient, strange_toml
 from tests.agents.test_invitations import with_signature

@@ -33,8 +33,8 @@ def shares_and_token(world: World) -> tuple[np.ndarray, np.ndarray]:
     stations = list(world.up.values())
     newest = max(world.plans)
     own = [s for s in stations if s.plan.epoch == newest]
-    shares = np.array([s.member.held.share[s.me] for s in own])
-    estimates = np.array([s.member.held.estimate for s in own])
+    shares = np.array([s.holder.held.share[s.me] for s in own])
+    estimates = np.array([s.holder.held.estimate for s in own])
     assert (estimates == estimates[0]).all()
     return shares, estimates[0]
 
@@ -53,8 +53,8 @@ def crashes_change_nothing(seed: int) -> None:
     assert wild.crashes
     wild.check_no_fork()
     for name, station in calm.up.items():
-        other = wild.up[name].member.held
-        held = station.member.held
+        other = wild.up[name].holder.held
+        held = station.holder.held
         for mine, its in ((held.x, other.x), (held.y, other.y), (held.share, other.share)):
             assert np.array_equal(mine, its)
         assert np.array_equal(held.estimate, other.estimate)
@@ -71,7 +71,7 @@ def power_failures_change_nothing(seed: int) -> None:
     wild.run()
     wild.check_no_fork()
     for name, station in calm.up.items():
-        held, other = station.member.held, wild.up[name].member.held
+        held, other = station.holder.held, wild.up[name].holder.held
         assert held.hop == other.hop and held.reason == other.reason
         for part in ("x", "y", "share", "estimate"):
             assert np.array_equal(getattr(held, part), getattr(other, part))

@@ -5,11 +5,10 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import (
     Standard,
     decode_limbs,
@@ -143,7 +142,7 @@ def test_the_sites_find_what_the_pooled_rows_say(seed: int) -> None:
     tables = shares(seed, sites=2 + 2 * seed)
     standard, pooled = standard_by_sums(tables), pool(tables)
     scaler = StandardScaler().fit(pooled.features)
-    assert standard.rows == pooled.rows
+    assert standard.rows == pooled.count
     np.testing.assert_allclose(standard.mean, scaler.mean_, rtol=1e-13)
     np.testing.assert_allclose(standard.deviation, scaler.scale_, rtol=1e-13)
     # Held against NumPy in extended precision, which has digits to spare.
@@ -158,24 +157,26 @@ def test_the_sites_find_what_the_pooled_rows_say(seed: int) -> None:
 def test_the_statistics_do_not_depend_on_who_has_which_rows(seed: int, sites: int) -> None:
     tables = shares(seed, sites)
     pooled = pool(tables)
-    order = np.random.default_rng(seed).permutation(pooled.rows)
-    other = [Table(pooled.features[rows], pooled.target[rows]) for rows in np.array_split(order, sites)]
+    order = np.random.default_rng(seed).permutation(pooled.count)
+    other = [OwnRows(pooled.features[rows], pooled.target[rows]) for rows in np.array_split(order, sites)]
     np.testing.assert_allclose(pack(standard_by_sums(tables)), pack(standard_by_sums(other)), rtol=1e-13)
 
 
 def test_a_feature_that_is_the_same_everywhere_is_named() -> None:
     draws = np.random.default_rng(0)
     columns = [draws.normal(size=30), np.full(30, 0.1), np.full(30, -1e7 / 3.0)]
-    tables = [Table(np.column_stack(columns)[rows], draws.normal(size=len(rows))) for rows in (range(7), range(7, 30))]
+    tables = [
+        OwnRows(np.column_stack(columns)[rows], draws.normal(size=len(rows))) for rows in (range(7), range(7, 30))
+    ]
     with pytest.raises(ValueError, match='features "b", "c" are the same in all rows'):
         standard_by_sums(tables)
     assert standard_by_sums(tables, scaled=False).deviation[1:].tolist() == [0.0, 0.0]
     # One site alone may well have a constant feature.
-    assert standard_by_sums([tables[0], Table(tables[1].features + 1.0, tables[1].target)]).deviation[1] > 0.0
+    assert standard_by_sums([tables[0], OwnRows(tables[1].features + 1.0, tables[1].target)]).deviation[1] > 0.0
 
 
 def constant_is_refused(value: float, counts: tuple[int, ...]) -> None:
-    tables = [Table(np.full((count, 1), value), np.arange(float(count))) for count in counts]
+    tables = [OwnRows(np.full((count, 1), value), np.arange(float(count))) for count in counts]
     with pytest.raises(ValueError, match='feature "a" is the same'):
         standard_by_sums(tables)
 
@@ -194,7 +195,7 @@ def test_a_large_constant_is_seen() -> None:
 
 def test_a_feature_that_varies_in_its_last_digits_only_is_not_constant() -> None:
     features = np.array([[1e8 + k] for k in range(10)])
-    standard = standard_by_sums([Table(features[:4], np.arange(4.0)), Table(features[4:], np.arange(6.0))])
+    standard = standard_by_sums([OwnRows(features[:4], np.arange(4.0)), OwnRows(features[4:], np.arange(6.0))])
     assert standard.deviation[0] == pytest.approx(np.arange(10).std(), rel=1e-14)
 
 

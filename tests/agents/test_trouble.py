@@ -18,18 +18,18 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Column, Stopping, Task
-from roundelay.agents.data.fitting import OwnRows
+from roundelay.agents.data.fitting import RowsFit
 from roundelay.agents.data.objectives import Known
-from roundelay.agents.data.reading import Table
-from roundelay.agents.links import agent as agent_module
-from roundelay.agents.links.agent import Agent
+from roundelay.agents.data.reading import OwnRows
+from roundelay.agents.links import agent_loop
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import wire
 from roundelay.agents.protocol.baton import Baton
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal, JournalError
-from roundelay.agents.protocol.member import Member
 from roundelay.agents.protocol.station import Station
-from roundelay.agents.site.site import Site
+from roundelay.agents.site.taking_part import Site
 from roundelay.masks import SeededPairs
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
@@ -118,14 +118,14 @@ def test_after_a_failure_nothing_more_is_taken(tmp_path: Path, monkeypatch: pyte
     async def play() -> None:
         made = await scene(tmp_path)
         assert made.baton is not None
-        standing, rows = made.journal.standing(), len(made.journal.visits())
+        standing, rows = made.journal.standing(), len(made.journal.passages())
         assert standing is not None
         with monkeypatch.context() as full:
             full.setattr(Journal, "settle", _no_room)
             await made.agent._deliver(0, packed(made.baton, made.k))
         await made.agent._deliver(0, packed(made.baton, made.k))
         after = made.journal.standing()
-        assert after is not None and after.k == standing.k and len(made.journal.visits()) == rows
+        assert after is not None and after.k == standing.k and len(made.journal.passages()) == rows
         assert made.agent.counts.refused == 0  # the sender has done nothing wrong
         with pytest.raises(JournalError, match="There is no room"):
             await made.agent._over
@@ -143,9 +143,9 @@ def _no_room(*_: object) -> None:
 
 def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_path: Path) -> None:
     def ill(site: Site, number: int) -> None:
-        visit = Member.visit
+        visit = Holder.visit
 
-        def visit_ill(self: Member, baton: Baton) -> Any:
+        def visit_ill(self: Holder, baton: Baton) -> Any:
             if self.held.visits == 5:
                 numbers = self.functions.problem
                 spoiled = {
@@ -157,7 +157,7 @@ def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_pat
             return visit(self, baton)
 
         if number == ILL and not (tmp_path / "repaired").exists():
-            Member.visit = visit_ill  # type: ignore[method-assign]
+            Holder.visit = visit_ill  # type: ignore[method-assign]
 
     ring = new_ring(tmp_path, ill)
     try:
@@ -211,14 +211,14 @@ def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
     task = Task("least_squares", (Column("a"), Column("b")), Column("t"))
     rng = np.random.default_rng(0)
     features, target = rng.normal(size=(5, 2)), rng.normal(size=5)
-    first = OwnRows(task, Table(features, target)).digest
-    assert first == OwnRows(task, Table(features.copy(), target.copy())).digest
+    first = RowsFit(task, OwnRows(features, target)).digest
+    assert first == RowsFit(task, OwnRows(features.copy(), target.copy())).digest
     journal = Journal(tmp_path, RUN, "site0")
     for _ in range(2):
         journal.check_data(first)
-    for other in (Table(features + 1e-12, target), Table(features, -target), Table(features[:4], target[:4])):
+    for other in (OwnRows(features + 1e-12, target), OwnRows(features, -target), OwnRows(features[:4], target[:4])):
         with pytest.raises(JournalError, match="The data are not those with which this site began the run"):
-            journal.check_data(OwnRows(task, other).digest)
+            journal.check_data(RowsFit(task, other).digest)
     journal.close()
 
 
@@ -258,20 +258,20 @@ def test_a_clock_that_jumps_does_no_harm(tmp_path: Path, monkeypatch: pytest.Mon
     """A day forward, several times: nothing is dropped, nothing is lost, and nobody waits for a day."""
     jumped = 0.0
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + jumped, perf_counter=time.perf_counter)
-    monkeypatch.setattr(agent_module, "time", clock)
+    monkeypatch.setattr(agent_loop, "time", clock)
     names = [f"site{number}" for number in range(SITES)]
     plan = ring_plan(names, ALGORITHM, 3, Stopping(None, HOPS))
     switch, functions = MemorySwitch(), own_functions(PROBLEM)
     events: list[str] = []
 
-    async def play() -> list[Member]:
+    async def play() -> list[Holder]:
         nonlocal jumped
         agents = []
         for number in range(SITES):
-            member = Member(plan, number, Known(functions[number]), SEED, SeededPairs(SEED))
+            holder = Holder(plan, number, Known(functions[number]), SEED, SeededPairs(SEED))
             journal = Journal(tmp_path / names[number], RUN, names[number])
             transport = MemoryTransport(switch, number, plan.neighbours[number])
-            station = Station(member, journal)
+            station = Station(holder, journal)
             agents.append(Agent(station, transport, lambda event, **about: events.append(event)))
         running = [asyncio.create_task(one.run()) for one in agents]
         for _ in range(5):
@@ -281,7 +281,7 @@ def test_a_clock_that_jumps_does_no_harm(tmp_path: Path, monkeypatch: pytest.Mon
         for one in agents:
             await one.transport.stop()
             one.station.journal.close()
-        return [one.station.member for one in agents]
+        return [one.station.holder for one in agents]
 
     members = asyncio.run(play())
     run = simulated(ALGORITHM, PROBLEM, rl.ring(SITES), HOPS, SEED)

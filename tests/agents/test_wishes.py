@@ -11,13 +11,13 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.disk import write_whole
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import load_model
-from roundelay.agents.links.agent import Agent
-from roundelay.agents.site.site import PAUSED, STOPPING, PrivacyLimit, Site, SiteOptions, ask, read_privacy
+from roundelay.agents.links.agent_loop import Agent
+from roundelay.agents.site.taking_part import PAUSED, STOPPING, PrivacyLimit, Site, SiteOptions, ask, read_privacy
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 
 SITES = 3
@@ -96,7 +96,7 @@ def test_a_warm_start_needs_fewer_hops(tmp_path: Path) -> None:
     for number in range(SITES):
         for path in (warm.site_folder(number) / "accepted").iterdir():
             path.unlink()
-        accept(warm.site_folder(number), text)
+        accept_ring(warm.site_folder(number), text)
     again = ProcessRing(
         warm.folder, plan, warm.functions, seed=None,
         options=SiteOptions(meter=False, warm=ring.site_folder(0) / "model.json"),

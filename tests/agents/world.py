@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import roundelay as rl
-from roundelay.agents.agreement.plan import Member as Site
-from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.agreement.plan import Member as Site, RingPlan, Stopping, Task
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import BatonError
-from roundelay.agents.protocol.journal import Record, Standing, Visit
-from roundelay.agents.protocol.member import Member
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Passage, Record, Standing
 from roundelay.agents.protocol.station import Point, Reached, Station, Verdict, nothing_happens
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -31,7 +30,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.row: Standing | None = None
         self.kept: list[tuple[int, int, int, bytes]] = []
-        self.rows: list[Visit] = []
+        self.rows: list[Passage] = []
 
     def standing(self) -> Standing | None:
         if self.row is None:
@@ -47,7 +46,7 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
+    def settle(self, standing: Standing, visits: Sequence[Passage]) -> None:
         state = standing.state
         assert state is not None
         copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))
@@ -109,9 +108,9 @@ class World:
         plan = self.plan_of(name)
         me = plan.number_of(name)
         seed = self.seed * 1000 + sum(name.encode())
-        member = Member(plan, me, Known(self.function(name)), seed, SeededPairs(self.seed + 7919 * plan.epoch))
+        holder = Holder(plan, me, Known(self.function(name)), seed, SeededPairs(self.seed + 7919 * plan.epoch))
         journal = self.journals.setdefault(name, MemoryJournal())
-        return Station(member, journal, reached)  # type: ignore[arg-type]
+        return Station(holder, journal, reached)  # type: ignore[arg-type]
 
     def kill(self, name: str) -> None:
         self.up.pop(name, None)
@@ -223,7 +222,7 @@ class World:
             self.mail = [] if self.rng.random() < 0.5 else self.mail
         for station in self.up.values():
             if self.stop_chance and station in self.taken and self.rng.random() < self.stop_chance:
-                station.member.wants_to_stop = True  # as in site.py not before the first baton
+                station.holder.wants_to_stop = True  # as in site.py not before the first baton
         dead = [name for name in self.epochs if name not in self.up and name in self.living]
         choice = self.rng.random()
         if dead and choice < 0.3:

@@ -9,6 +9,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.engine.assemble import prepare, token_assembly
+from roundelay.engine.checks import Options
 from roundelay.engine.state import new_state
 from tests.engine.support import mutated
 
@@ -52,14 +53,14 @@ def test_the_printed_update_would_drift() -> None:
         algorithm,
         problem,
         network,
-        "hand_over",
+        "visit",
         "share[i, d] += whole * (moved - token[d])",
         "share[i, d] += change[d]",
     )
     distances = []
     for prepared in (right, printed):
         hops, optimum = 30_000, np.array(problem.optimum)
-        state = new_state(algorithm.parts(), problem, network, 0, optimum, np.array([hops]), None, None, 0)
+        state = new_state(algorithm.parts(), problem, network, 0, np.array([hops]), Options())
         prepared.travel(*prepared.numbers, 0, *state.handed(), hops)
         distances.append(np.linalg.norm(state.mean_token - optimum) / np.linalg.norm(optimum))
     assert distances[0] < 1e-14

@@ -10,7 +10,7 @@ import pytest
 import roundelay as rl
 from roundelay.comparison import reached
 from roundelay.comparison.costs import brief
-from roundelay.paper import METHODS, run_demo
+from roundelay.paper import DEMO_METHODS, run_demo
 from tests.cli.conftest import Invoke
 
 QUICK = ("--seeds", "2", "--hops", "300", "--engine", "python")
@@ -40,7 +40,7 @@ def test_the_table_says_what_run_demo_found(invoke: Invoke, tmp_path: Path) -> N
 
 
 def test_rows_are_medians_over_seeds_with_their_own_data() -> None:
-    demo = run_demo(range(3), 400, engine="python", methods=METHODS[:1])
+    demo = run_demo(range(3), 400, engine="python", methods=DEMO_METHODS[:1])
     (row,) = demo.rows
     runs = [
         rl.simulate(
@@ -65,8 +65,8 @@ def test_progress_is_told_from_the_first_method_on() -> None:
 
 def test_compiling_alone_leaves_the_code_on_disk(tmp_path: Path) -> None:
     code = (
-        "from roundelay.paper import METHODS, compile_methods\n"
-        "if __name__ == '__main__':\n    compile_methods(METHODS[:1], print)\n"
+        "from roundelay.paper import DEMO_METHODS, compile_methods\n"
+        "if __name__ == '__main__':\n    compile_methods(DEMO_METHODS[:1], print)\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)

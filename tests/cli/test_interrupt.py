@@ -67,9 +67,9 @@ def test_an_interrupted_demo_exits_with_130_and_draws_nothing(tmp_path: Path) ->
 
 def press_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C once so many ensembles have been run."""
-    from roundelay.comparison import budget
+    from roundelay.comparison import ground
 
-    plain, made = budget.simulate, []
+    plain, made = ground.simulate, []
 
     def simulate(*words: object, **options: object) -> object:
         if len(made) == runs:
@@ -77,7 +77,7 @@ def press_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(words)
         return plain(*words, **options)
 
-    monkeypatch.setattr(budget, "simulate", simulate)
+    monkeypatch.setattr(ground, "simulate", simulate)
 
 
 SCENE = ("--agents", "8", "--density", "0.6", "--samples", "10", "--seeds", "1", "--units", "900", "--engine", "python")

@@ -1,7 +1,10 @@
 import pytest
 
 import roundelay as rl
-from roundelay.cli.settings import algorithm_from, algorithm_named, algorithms, configured, field_types, read_value
+from roundelay.algorithms.algorithm import Algorithm
+from roundelay.cli.settings import algorithm_from, algorithm_named, configured, parts_for, read_value
+from roundelay.registry import registered
+from roundelay.tables import options_of
 
 
 @pytest.mark.parametrize("name", ["piadmm1", "PIADMM1", "PI-ADMM1", "pi_admm1", "pi-admm1"])
@@ -10,13 +13,13 @@ def test_an_algorithm_goes_by_many_spellings(name: str) -> None:
 
 
 def test_the_papers_names_are_known_too() -> None:
-    for kind in algorithms().values():
+    for kind in registered(Algorithm).values():
         assert algorithm_named(kind.name) is kind
 
 
 def test_every_algorithm_is_offered() -> None:
     assert {"iadmm", "randomstart", "piadmm1", "piadmm2", "wadmm", "pwadmm", "ipwadmm", "wpg", "siadmm"} <= set(
-        algorithms()
+        registered(Algorithm)
     )
 
 
@@ -53,8 +56,8 @@ def test_every_algorithm_is_offered() -> None:
 def test_settings_are_read_by_the_type_of_the_field(kind: type, words: list[str], expected: object) -> None:
     made = configured(kind, words)
     assert made == expected
-    assert [type(getattr(made, name)) for name in field_types(kind)] == [
-        type(getattr(expected, name)) for name in field_types(kind)
+    assert [type(getattr(made, name)) for name in options_of(kind)] == [
+        type(getattr(expected, name)) for name in options_of(kind)
     ]
 
 
@@ -73,7 +76,7 @@ def test_settings_are_read_by_the_type_of_the_field(kind: type, words: list[str]
         (rl.IADMM, ["start=uniform:0:1:true:4"], "takes low:high:printed_sign"),
         (rl.EXTRA, ["alpha=quick"], "alpha of EXTRA can't be 'quick': give a number"),
         (rl.EXTRA, ["alpha"], "for example --set alpha=0.1"),
-        (rl.EXTRA, ["channel=zipped"], "use plain, rounded, quantised, signs, topk, topshare, randomk"),
+        (rl.EXTRA, ["channel=zipped"], "use plain, rounded, quantised, signs, topk, randomk, topshare"),
         (rl.EXTRA, ["channel=quantised:40"], "use a whole number from 1 to 32"),
         (rl.WeightedADMM, ["penalties=1;2"], "penalties of weighted ADMM can't be '1;2': give a number"),
         (rl.OnePass, ["rho=3"], "one pass has no options"),
@@ -86,8 +89,8 @@ def test_bad_settings_are_refused_in_words(kind: type, words: list[str], sentenc
 
 def test_every_option_of_every_algorithm_can_be_set() -> None:
     words = {bool: "true", int: "3", float: "0.5"}
-    for kind in algorithms().values():
-        for name, wanted in field_types(kind).items():
+    for kind in registered(Algorithm).values():
+        for name, wanted in options_of(kind).items():
             default = getattr(kind(), name)
             if wanted in words:
                 assert read_value(name, wanted, words[wanted]) == wanted(float(words[wanted]) if wanted is float else 3)
@@ -97,9 +100,7 @@ def test_every_option_of_every_algorithm_can_be_set() -> None:
                 assert read_value(name, wanted, "0.5") == 0.5
                 assert default is not None or read_value(name, wanted, "none") is None
             else:
-                from roundelay.cli.settings import PARTS
-
-                assert type(default) in PARTS[wanted].values(), (kind, name)
+                assert type(default) in parts_for(wanted).values(), (kind, name)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ def test_the_summary_says_it_in_words(invoke: Invoke) -> None:
     assert f"{run.token[0]:.12g}" in text
 
 
-@pytest.mark.usefixtures("sums_in_order")
 def test_the_compiled_engine_tells_the_same_token(invoke: Invoke) -> None:
     compiled, plain = (
         json.loads(invoke("simulate", "iadmm", *SMALL, "--engine", engine, "--json").stdout)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import roundelay as rl
-from roundelay.comparison.budget import ENOUGH, geometric_marks, ground
+from roundelay.comparison.ground import ENOUGH, checked_ground, geometric_marks
 
 Made = Callable[[int], object]
 
@@ -115,7 +115,7 @@ def test_with_nothing_but_refusals_there_is_a_table_and_no_figure(tmp_path: Path
 
 def test_a_budget_is_spent_also_where_messages_are_censored(problem: Made, network: Made) -> None:
     """Estimated from messages that are all sent, the run would end long before the budget."""
-    place = ground(problem, network, [0, 1, 2], None, "python")
+    place = checked_ground(problem, network, [0, 1, 2], None, "python")
     plain = place.run(rl.DADMM(c=0.5), 500.0, None)
     assert all(500 <= run.units <= 500 + 2 * len(network(0).edges) for run in plain)
     censored = place.run(rl.COCA(c=0.5, alpha=1.0, rho=0.9), 500.0, None)

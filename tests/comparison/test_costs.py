@@ -3,7 +3,8 @@ import pytest
 
 import roundelay as rl
 from roundelay.comparison import floor_of, reached
-from roundelay.comparison.costs import amount, brief, in_words, short
+from roundelay.comparison.costs import amount, brief, short
+from roundelay.networks.network_checks import join_names
 
 
 def ensemble(algorithm: object, hops: int, **options: object) -> rl.Ensemble:
@@ -71,4 +72,4 @@ def test_levels_are_short_and_exact(level: float, words: str) -> None:
     ("parts", "words"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"), ([], "")]
 )
 def test_lists_are_said_as_one_says_them(parts: list[str], words: str) -> None:
-    assert in_words(parts) == words
+    assert join_names(parts) == words

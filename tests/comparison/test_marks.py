@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from roundelay.comparison.budget import RATIO, geometric_marks
+from roundelay.comparison.ground import RATIO, geometric_marks
 
 
 @pytest.mark.parametrize("steps", [1, 10, 142, 143, 144, 1000, 2_000_000])

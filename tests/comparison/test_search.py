@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from roundelay.comparison.search import FINEST, Coordinate, Point, Score, Search
 

@@ -7,6 +7,8 @@ import pytest
 
 import roundelay as rl
 from roundelay.algorithms import Tunable
+from roundelay.algorithms.algorithm import Algorithm
+from roundelay.registry import registered
 
 Made = Callable[[int], object]
 
@@ -234,7 +236,5 @@ def test_what_can_not_be_tuned_is_refused(algorithm: object, options: dict[str, 
 
 
 def test_every_algorithm_says_what_can_be_tuned() -> None:
-    from roundelay.cli.settings import algorithms
-
-    for kind in algorithms().values():
+    for kind in registered(Algorithm).values():
         assert all(hasattr(kind(), entry.name) for entry in kind.tunable), kind

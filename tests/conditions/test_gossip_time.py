@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import shortest_path
 import roundelay as rl
 from roundelay.algorithms.gossip.admm import colours_of
 from roundelay.engine.assemble import gossip_assembly, prepare
-from roundelay.engine.gossip_state import new_gossip_state
+from roundelay.engine.checks import Options
+from roundelay.engine.gossip_run import new_gossip_state
 from tests.conditions.support import (
     Postcards,
     adjacency,
@@ -178,7 +179,7 @@ def test_one_slow_agent_delays_its_neighbours_at_once_and_others_later() -> None
     mixing = method.mixing.numbers(network)
     prepared = prepare(gossip_assembly(method, problem, network, mixing, conditions), "python")
     marks = np.array([iterations])
-    state = new_gossip_state(method, problem, network, mixing, 3, problem.optimum, marks, None, conditions)
+    state = new_gossip_state(method, problem, network, mixing, 3, marks, Options(conditions=conditions))
     for k in range(1, iterations + 1):
         prepared.travel(*prepared.numbers, 3, *state.handed(), k)
         # Whose message has come along d links since iteration j knows of j slow iterations.

@@ -22,7 +22,6 @@ CASES = {
 }
 
 
-@pytest.mark.usefixtures("sums_in_order")
 @pytest.mark.parametrize("name", CASES)
 def test_the_engines_agree_bit_for_bit(name):
     problem, network = rl.paper_least_squares(7, samples=6, seed=1), rl.random_network(7, 0.6, 1)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from roundelay.masks import SeededPairs, mask_grid, my_mask, my_seal, seals, zero_sum_masks
 from tests.defences.support import looks_uniform

@@ -121,10 +121,10 @@ def test_the_noise_hides_H_if_it_decays_more_slowly_than_the_method_converges_an
 
 MUTATIONS = [
     ("conceal", "change[d] += size * noise[d]", "change[d] += 0.0 * noise[d]"),
-    ("conceal", "-defence.rate * turn", "-defence.rate"),
+    ("conceal", "-defence.rate * at.turn", "-defence.rate"),
     ("conceal", "defence.scale * math", "1.0 * math"),
-    ("hand_over", "conceal(method.defence, seed, i, hop, turn, change)", "pass"),
-    ("hand_over", "share[i, d] += whole * (moved - token[d])", "share[i, d] += whole * (moved - token[d]) + 0.01"),
+    ("visit", "conceal(method.defence, at, change)", "pass"),
+    ("visit", "share[i, d] += whole * (moved - token[d])", "share[i, d] += whole * (moved - token[d]) + 0.01"),
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.algorithms.parts.perturbations import Unperturbed
+from roundelay.algorithms.parts.starts import OneAgent
 from roundelay.algorithms.parts.xsteps import Exact
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.checks import check_balance
@@ -26,6 +27,31 @@ def test_a_zero_sum_start_has_the_masks_as_its_shares():
     assert (initial.share.sum(axis=0) == 0.0).all()
     assert initial.token is None
     assert (initial.x >= 0.0).all() and (initial.x <= 100.0).all()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        rl.ZeroStart(),
+        rl.UniformStart(-3.0, 8.0),
+        rl.UniformStart(printed_sign=True),
+        rl.ZeroSumStart(),
+        rl.SealedStart(),
+    ],
+    ids=repr,
+)
+def test_an_agent_alone_finds_its_own_row_of_the_start(start):
+    """From its own function and its own secrets, bit for bit; what is summed is rounded on the way."""
+    everyone = start.draw(9, PROBLEM, 3.0)
+    for me in range(8):
+        alone = rl.LeastSquares([PROBLEM.features[me]], [PROBLEM.targets[me]])
+        own = start.own(OneAgent(me, 8, 9, SeededPairs(9)), alone, 3.0)
+        np.testing.assert_array_equal(own.x, everyone.x[me])
+        np.testing.assert_array_equal(own.y, everyone.y[me])
+        grid = getattr(start, "sum_grid", None)
+        assert (grid is None) == (everyone.token is None)
+        share = np.zeros(2) if everyone.share is None else everyone.share[me]
+        np.testing.assert_array_equal(grid.rounded(own.share) if grid else own.share, share)
 
 
 def test_a_mask_that_is_not_applied_is_noticed():

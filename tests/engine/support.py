@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
+from roundelay import NoRegulariser
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import Prepared, prepare, python_module, recipe_of, token_assembly
+from roundelay.engine.checks import Options
 from roundelay.engine.state import new_state
+from roundelay.engine.token_loop import RUNNING
 from roundelay.kernels import BATCH, PRIMAL, STEP, normals, uniform
-from roundelay.problems import NoRegulariser, composite_optimum
 from tests.reference import dense
 
 
@@ -40,15 +41,14 @@ def trace(
     """Make one hop after another and keep every state."""
     method = algorithm.parts()
     prepared = prepared or prepare(token_assembly(method, problem, network), engine)
-    optimum = np.array(composite_optimum(problem, method.regulariser))
-    state = new_state(method, problem, network, seed, optimum, np.array([hops]), None, None, 0)
+    state = new_state(method, problem, network, seed, np.array([hops]), Options())
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
     tokens, xs, ys = [state.trail.tokens.copy()], [state.agents.x.copy()], [state.agents.y.copy()]
     order = []
     for hop in range(1, hops + 1):
         visits = state.agents.visits.copy()
         status = prepared.travel(*prepared.numbers, key, *state.handed(), hop)
-        assert status == loop.RUNNING
+        assert status == RUNNING
         worked = np.flatnonzero(state.agents.visits - visits)
         order.append(int(worked[0]) if len(worked) else dense.RELAY)
         tokens.append(state.trail.tokens.copy())
@@ -75,7 +75,7 @@ def dense_agents(problem: Any) -> list[Any]:
     rows = problem.rows
     blocks = [rows.of(agent) for agent in range(problem.agents)]
     if isinstance(problem, rl.LeastSquares):
-        weights = problem.factors if problem.scale == "half_sum" else problem.factors * rows.counts / 2.0
+        weights = problem.scales if problem.scale == "half_sum" else problem.scales * rows.counts / 2.0
         return [
             dense.DenseQuadratic.from_rows(rows.features[own], rows.targets[own], problem.scale, problem.ridge, weight)
             for own, weight in zip(blocks, weights, strict=True)
@@ -178,5 +178,5 @@ def _batch_gradient(problem: Any, batch: int, seed: int) -> Any:
 def _single(problem: Any, agent: int) -> dict[str, Any]:
     """How one row counts within its agent's loss."""
     if isinstance(problem, rl.LeastSquares):
-        return {"scale": "half_sum", "ridge": 0.0, "weight": problem.factors[agent]}
+        return {"scale": "half_sum", "ridge": 0.0, "weight": problem.scales[agent]}
     return {"ridge": 0.0, "weight": problem.scales[agent]}

@@ -7,8 +7,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
 from tests.engine.support import invariant_gap, trace

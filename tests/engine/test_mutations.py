@@ -20,12 +20,12 @@ START = rl.UniformStart(0.0, 10.0)
 
 # (algorithm, slot, what stands there, what stands there instead)
 ADMM = [
-    ("visit", "y[i, d] += step", "y[i, d] -= step"),
-    ("hand_over", "y[i, d] * inverse_rho - share", "y[i, d] * inverse_rho + share"),
-    ("hand_over", "token[d] + fraction", "token[d] - fraction"),
-    ("visit", "step * (z[d] - new[d])", "step * (token[d] - z[d])"),
-    ("hand_over", "share[i, d] += whole", "share[i, d] -= whole"),
-    ("hand_over", "whole * (moved - token[d])", "whole * (moved - z[d] * 2)"),
+    ("visit", "y[i, d] += along", "y[i, d] -= along"),
+    ("visit", "y[i, d] * inverse_rho - share", "y[i, d] * inverse_rho + share"),
+    ("visit", "token[d] + fraction", "token[d] - fraction"),
+    ("visit", "(step, d) * (z[d] - new[d])", "(step, d) * (token[d] - z[d])"),
+    ("visit", "share[i, d] += whole", "share[i, d] -= whole"),
+    ("visit", "whole * (moved - token[d])", "whole * (moved - z[d] * 2)"),
 ]
 MUTATIONS: list[tuple[Any, str, str, str]] = [
     *((rl.IADMM(), *change) for change in ADMM),
@@ -37,7 +37,7 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (rl.PIADMM1(start=START), "step_sizes", "(rho * gamma, rho * gamma, 0.0)", "(rho * gamma, rho, 0.0)"),
     (rl.PIADMM1(start=START), "step_sizes", "(rho * gamma, rho * gamma, 0.0)", "(rho, rho * gamma, 0.0)"),
     (rl.PIADMM1(start=START), "step_sizes", "2.0 * uniform", "1.0 * uniform"),
-    (rl.PIADMM1(start=START), "hand_over", "inverse_rho, fraction, whole = (1.0 / rho", "inverse_rho, fraction, whole = (1.0 * rho"),
+    (rl.PIADMM1(start=START), "visit", "inverse_rho, fraction, whole = (1.0 / rho", "inverse_rho, fraction, whole = (1.0 * rho"),
     # PI-ADMM2: the noise left out of the multiplier, subtracted, or doubled.
     (rl.PIADMM2(sigma=0.1, start=START), "disturb", "new[d] += perturbation", "new[d] -= perturbation"),
     (rl.PIADMM2(sigma=0.1, start=START), "disturb", "new[d] += perturbation", "new[d] = perturbation"),
@@ -45,18 +45,18 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     # First order: the gradient at the wrong sign, the wrong penalty, or none.
     (rl.IADMM(rho=30.0, first_order=True), "solve", "w[d] - slope[d]", "w[d] + slope[d]"),
     (rl.IADMM(rho=30.0, first_order=True), "solve", "inverse = 1.0 / penalty", "inverse = 2.0 / penalty"),
-    (rl.IADMM(rho=30.0, first_order=True), "solve", "gradient(problem, i, x, slope)", "gradient(problem, i, w, slope)"),
+    (rl.IADMM(rho=30.0, first_order=True), "solve", "gradient(problem, at.agent, x, slope)", "gradient(problem, at.agent, w, slope)"),
     # Several walks: the wrong fraction, the inertia at the wrong point, or forgotten.
-    (rl.PWADMM(walks=3, tau=0.7), "hand_over", "TOKENS / agents", "1 / agents"),
+    (rl.PWADMM(walks=3, tau=0.7), "visit", "TOKENS / at.agents", "1 / at.agents"),
     (rl.PWADMM(walks=3, tau=0.7), "visit", "inertia * x[i, d]", "inertia * z[d]"),
     (rl.PWADMM(walks=3, tau=0.7), "step_sizes", "perturbation.tau)", "0.0)"),
-    (rl.IPWADMM(walks=3, tau=0.7), "hand_over", "TOKENS / agents", "1 / agents"),
-    (rl.IPWADMM(walks=3, tau=0.7), "visit", "pull + inertia", "pull - inertia"),
+    (rl.IPWADMM(walks=3, tau=0.7), "visit", "TOKENS / at.agents", "1 / at.agents"),
+    (rl.IPWADMM(walks=3, tau=0.7), "x_step", "pull + inertia", "pull - inertia"),
     (rl.IPWADMM(walks=3, tau=0.7), "visit", "+ inertia * x[i, d]", "- inertia * x[i, d]"),
     # WPG.
     (rl.WPG(), "visit", "z[d] - alpha * slope[d]", "z[d] + alpha * slope[d]"),
-    (rl.WPG(), "visit", "own - share[i, d]", "own + share[i, d]"),
-    (rl.WPG(), "visit", "gradient(problem, i, z, slope)", "gradient(problem, i, x[i], slope)"),
+    (rl.WPG(), "visit", "own - states.share[i, d]", "own + states.share[i, d]"),
+    (rl.WPG(), "visit", "gradient(problem, i, z, slope)", "gradient(problem, i, states.x[i], slope)"),
     # Incremental gradient.
     (rl.IncrementalGradient(decay=0.6), "visit", "token[d] - step", "token[d] + step"),
     (rl.IncrementalGradient(decay=0.6), "visit", "turn + 1.0", "turn + 2.0"),
@@ -69,7 +69,7 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (rl.IADMM(regulariser=rl.L1(3.0)), "estimate", "1.0 / (agents * method.rho)", "1.0 / method.rho"),
     (rl.WADMM(regulariser=rl.L1(3.0)), "at_token", "np.abs(token[d]) - threshold", "np.abs(token[d]) + threshold"),
     (rl.WPG(regulariser=rl.L1(3.0)), "estimate", "method.alpha / agents", "method.alpha * agents"),
-    (rl.IADMM(regulariser=rl.L1(3.0)), "hand_over", "moved = token[d]", "moved = z[d]"),
+    (rl.IADMM(regulariser=rl.L1(3.0)), "visit", "as_sent(method.defence, token[d]", "as_sent(method.defence, z[d]"),
 ]  # fmt: skip
 
 

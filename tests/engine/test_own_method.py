@@ -13,54 +13,44 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.slots import gradient
-from roundelay.algorithms.token.gradient import DescentNumbers, estimate_is_token, never_at_rest
-from roundelay.algorithms.token_method import Initial
+from roundelay.algorithms import OwnVisit
+from roundelay.algorithms.slots import Agents, gradient
+from roundelay.algorithms.token.gradient import DescentNumbers
 from roundelay.engine.assemble import CannotCompileError
-from roundelay.kernels import DIM, Part, each, vector
-from roundelay.problems import NoRegulariser
+from roundelay.kernels import DIM, Visit, each, vector
 
 
-def heavy_ball(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def heavy_ball(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """A descent step with momentum: y_i remembers the last step that agent i took."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
+    gradient(problem, at.agent, token, slope)
     for d in each(DIM):
-        step = method.decay * y[i, d] - method.alpha * slope[d]
-        y[i, d] = step
+        step = method.decay * states.y[at.agent, d] - method.alpha * slope[d]
+        states.y[at.agent, d] = step
         moved = token[d] + step
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
-def saturating(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def saturating(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """Uses a name that only the Python engine can be given."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
-    size = method.alpha * exp(-hop / 500.0)
+    gradient(problem, at.agent, token, slope)
+    size = method.alpha * exp(-at.hop / 500.0)
     for d in each(DIM):
         moved = token[d] - size * slope[d]
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
-def not_for_numba(
-    problem: Any, method: Any, seed: int, i: int, hop: int, turn: int, agents: int, token: Any, x: Any, y: Any, share: Any,
-    watch: bool,
-) -> tuple[float, float]:  # fmt: skip
+def not_for_numba(problem: Any, method: Any, at: Visit, token: Any, states: Agents, watch: bool) -> tuple[float, float]:
     """Mixes types in a way that only Python can run."""
-    step = "long" if hop == 0 else 0.01
+    step = "long" if at.hop == 0 else 0.01
     for d in each(DIM):
         token[d] = token[d] + (0.01 if step == "long" else step)
-        x[i, d] = 1.0
+        states.x[at.agent, d] = 1.0
     return 0.0, 0.0
 
 
@@ -69,30 +59,9 @@ class OwnMethod:
     function: Any
     alpha: float = 0.01
     momentum: float = 0.3
-    walk: Any = rl.Cycle()
-    tokens: int = 1
-    regulariser: Any = NoRegulariser()
-    needs: tuple[str, ...] = ("gradient",)
 
-    def update(self) -> Part:
-        functions = (("visit", self.function), ("estimate", estimate_is_token), ("unrest", never_at_rest))
-        return Part(functions, DescentNumbers(self.alpha, self.momentum))
-
-    def start_states(self, seed: int, problem: Any) -> Initial:
-        zero = np.zeros((problem.agents, problem.dim))
-        return Initial(zero, zero, zero)
-
-    def mean_token(self, x: Any, y: Any) -> None:
-        return
-
-    def token_scale(self, agents: int) -> float:
-        return 1.0
-
-    def no_contentment(self, content: float, dim: int, agents: int) -> str:
-        return "it is an experiment"
-
-    def parts(self) -> OwnMethod:
-        return self
+    def parts(self) -> OwnVisit:
+        return OwnVisit(self.function, DescentNumbers(self.alpha, self.momentum))
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +90,11 @@ def test_what_only_python_can_run_is_run_by_python(problem: rl.LeastSquares) -> 
         assert (run.token == rl.simulate(OwnMethod(function), problem, rl.ring(8), 50, engine="python").token).all()
         with pytest.raises(CannotCompileError, match=reason):
             rl.simulate(OwnMethod(function), problem, rl.ring(8), 50, engine="compiled")
+
+
+def test_a_regulariser_that_nothing_applies_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing applies it"):
+        OwnVisit(heavy_ball, regulariser=rl.L1(0.1))
 
 
 OWN_PROBLEM = '''

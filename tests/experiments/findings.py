@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roundelay.paper.assemble import all_pieces
-from roundelay.paper.pieces import QUICK, Measured, Piece, fingerprint, run_pieces, write_measured
+from roundelay.paper.pieces import QUICK, Measured, Piece, code_fingerprint, run_pieces, write_measured
+from roundelay.paper.reproduction import all_pieces
 
 
 def shared_folder(factory: pytest.TempPathFactory, worker: str) -> Path:
@@ -24,7 +24,7 @@ def quick_findings(factory: pytest.TempPathFactory, worker: str) -> Mapping[str,
     They are computed here and not in processes of their own, which would have to compile anew what this one has.
     """
     folder = shared_folder(factory, worker) / "findings"
-    kept = folder / f"{QUICK.name}-{fingerprint()}"
+    kept = folder / f"{QUICK.name}-{code_fingerprint()}"
     kept.mkdir(parents=True, exist_ok=True)
     for wait in (fcntl.LOCK_NB, 0):
         for piece in all_pieces():

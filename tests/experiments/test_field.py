@@ -10,19 +10,26 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-import roundelay.algorithms
+from roundelay.algorithms.algorithm import Algorithm
 from roundelay.comparison import field
-from roundelay.comparison.budget import geometric_marks
-from roundelay.comparison.field import Cell, Panel, best_of, field_as_csv, field_as_markdown, measure, run_field
+from roundelay.comparison.field import (
+    Cell,
+    FieldPanel,
+    best_of,
+    field_as_csv,
+    field_as_markdown,
+    measure_cell,
+    run_field,
+)
 from roundelay.comparison.field_methods import ENTRIES
+from roundelay.comparison.ground import geometric_marks
+from roundelay.registry import registered
 
-TINY = Panel("least squares", 8, 2)
+TINY = FieldPanel("least squares", 8, 2)
 
 
 def test_every_algorithm_of_the_package_is_in_the_field() -> None:
-    kinds = {
-        name for name in roundelay.algorithms.__all__ if hasattr(getattr(roundelay.algorithms, name), "conditions")
-    }
+    kinds = {kind.__name__ for kind in registered(Algorithm).values()}
     problem = rl.paper_least_squares(agents=30)
     entered = {type(entry.given("least squares", problem)).__name__ for entry in ENTRIES}
     assert kinds - entered == set()
@@ -30,7 +37,7 @@ def test_every_algorithm_of_the_package_is_in_the_field() -> None:
 
 @pytest.mark.parametrize("kind", ["least squares", "logistic"])
 def test_every_given_setting_can_be_run_on_its_problem_or_says_why_not(kind: field.Kind) -> None:
-    panel = Panel(kind, 30, 2)
+    panel = FieldPanel(kind, 30, 2)
     problem, network = panel.problem(0), panel.network(0)
     refused = []
     for entry in ENTRIES:
@@ -47,7 +54,7 @@ def test_every_given_setting_can_be_run_on_its_problem_or_says_why_not(kind: fie
 
 
 def test_a_cell_is_the_median_of_what_its_runs_say() -> None:
-    cell = measure(TINY, "I-ADMM", 3, 4)
+    cell = measure_cell(TINY, "I-ADMM", 3, 4)
     # The same rows of the history, since between two of them the error is interpolated.
     hops = int(field.TOKEN_UNITS[2])
     runs = rl.simulate(
@@ -56,9 +63,9 @@ def test_a_cell_is_the_median_of_what_its_runs_say() -> None:
     )  # fmt: skip
     assert cell.given == sorted(runs.units_to(1e-6))[1]
     assert cell.tuned is not None and cell.exact and cell.from_paper
-    biased = measure(TINY, "DGD", 2, 4)
+    biased = measure_cell(TINY, "DGD", 2, 4)
     assert math.isinf(biased.given) and "floor" in biased.given_words and biased.tuned is None
-    once = measure(TINY, "one pass", 2, 4)
+    once = measure_cell(TINY, "one pass", 2, 4)
     assert once.given <= 8 * 2.5 + 7 and once.tuned is None
 
 

@@ -9,23 +9,23 @@ from typer.testing import CliRunner
 
 from roundelay.cli.app import app
 from roundelay.paper import pieces, report
-from roundelay.paper.assemble import FIGURES, all_pieces, assemble, entry_named
 from roundelay.paper.counting import count_system
 from roundelay.paper.document import Table
-from roundelay.paper.lemmas import rises_of
 from roundelay.paper.pieces import (
     FULL,
     QUICK,
     Measured,
     Piece,
-    fingerprint,
+    code_fingerprint,
     read_measured,
     run_pieces,
     write_measured,
 )
 from roundelay.paper.report import write_files
-from roundelay.paper.report.files import write_numbers, write_tables
 from roundelay.paper.report.markup import figures_of
+from roundelay.paper.report.writing import write_numbers, write_tables
+from roundelay.paper.reproduction import FIGURES, all_pieces, assemble, figure_named
+from roundelay.paper.theory import rises_of
 from roundelay.plots.chart import ChartFigure
 from tests.experiments.squares import PIECES, fail
 
@@ -59,7 +59,7 @@ def test_what_was_kept_counts_for_its_code_and_its_effort_only(tmp_path):
     quick = run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
     assert not stale.exists()
     assert other.exists()
-    assert (tmp_path / f"quick-{fingerprint()}").is_dir()
+    assert (tmp_path / f"quick-{code_fingerprint()}").is_dir()
     full = run_pieces(PIECES[:1], FULL, tmp_path, processes=1)
     assert quick[PIECES[0].name].numbers["seeds"] == QUICK.seeds
     assert full[PIECES[0].name].numbers["seeds"] == FULL.seeds
@@ -151,8 +151,8 @@ def test_an_unknown_figure_is_refused_in_words():
 
 
 def test_only_what_a_figure_needs_is_computed():
-    assert all(piece.name.startswith("fig3") for piece in entry_named("fig3").pieces)
-    assert len(entry_named("fig3").pieces) == 18
+    assert all(piece.name.startswith("fig3") for piece in figure_named("fig3").pieces)
+    assert len(figure_named("fig3").pieces) == 18
 
 
 # ---------------------------------------------------------------- small parts

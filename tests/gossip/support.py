@@ -14,10 +14,11 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.algorithms.gossip.admm import colours_of
-from roundelay.engine import token_loop as loop
 from roundelay.engine.assemble import Prepared, gossip_assembly, prepare, python_module, recipe_of
+from roundelay.engine.checks import Options
 from roundelay.engine.gossip_loop import BITS, NUMBERS
-from roundelay.engine.gossip_state import new_gossip_state
+from roundelay.engine.gossip_run import new_gossip_state
+from roundelay.engine.token_loop import RUNNING
 from roundelay.kernels import COIN, PRIVACY, QUANTISE, normals, uniform
 from roundelay.links import channel_of
 from tests.engine.support import dense_agents
@@ -68,7 +69,7 @@ def trace(
     method = resolved(algorithm, problem).parts()
     prepared = prepared or prepare(assembly_of(algorithm, problem, network), engine)
     state = new_gossip_state(
-        method, problem, network, method.mixing.numbers(network), seed, problem.optimum, np.array([iterations]), None
+        method, problem, network, method.mixing.numbers(network), seed, np.array([iterations]), Options()
     )
     key = np.uint64(seed) if prepared.engine == "compiled" else seed
     held = next((name for name in MULTIPLIERS if hasattr(state.states, name)), None)
@@ -78,7 +79,7 @@ def trace(
         ys.append(getattr(state.states, held).copy())
     for k in range(1, iterations + 1):
         state.mail.sent[:] = 0  # an iteration in which nobody talks leaves them as they are
-        assert prepared.travel(*prepared.numbers, key, *state.handed(), k) == loop.RUNNING
+        assert prepared.travel(*prepared.numbers, key, *state.handed(), k) == RUNNING
         xs.append(state.states.x.copy())
         sent.append(state.mail.sent.astype(bool))
         posted.append(state.mail.posted.copy())

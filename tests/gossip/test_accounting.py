@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
-from roundelay.comparison.budget import units_a_step
+from roundelay.comparison.ground import units_a_step
 from roundelay.engine.assemble import compiled_module, python_module, recipe
 from roundelay.links.compressors import varint_bits
 from tests.gossip.cases import AGENTS, FIVE, LINE, NETWORK, PENALTIES, SQUARES

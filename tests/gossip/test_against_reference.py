@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay import links as channels
-from roundelay.algorithms import gossip as family
-from tests.engine.support import dense_agents
-from tests.engine.support import trace as token_trace
+from roundelay.algorithms.algorithm import Algorithm
+from roundelay.links import Compressor
+from roundelay.registry import registered
+from tests.engine.support import dense_agents, trace as token_trace
 from tests.gossip.cases import AGENTS, COMPRESSORS, FIVE, LINE, LOGISTIC, NETWORK, SQUARES, Case, cases
 from tests.gossip.support import by_reference, largest_gap, trace
 from tests.reference import gossip
@@ -54,11 +54,9 @@ def test_a_single_unknown_is_no_special_case() -> None:
 
 
 def test_every_gossip_algorithm_is_among_the_cases() -> None:
-    classes = {getattr(family, name) for name in family.__all__}
-    algorithms = {one for one in classes if hasattr(one, "name") and hasattr(one, "tunable")}
+    algorithms = {one for one in registered(Algorithm).values() if ".gossip." in one.__module__}
     assert {type(case.algorithm) for case in cases()} == algorithms and len(algorithms) == 18
-    compressors = {one for one in vars(channels).values() if isinstance(one, type) and hasattr(one, "encoder")}
-    assert {type(way) for way in COMPRESSORS.values()} == compressors - {rl.Plain, channels.Compressor}
+    assert {type(way) for way in COMPRESSORS.values()} == {*registered(Compressor).values()} - {rl.Plain}
 
 
 def test_neighbours_have_different_colours_and_every_colour_speaks() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from tests.engine.support import dense_agents
-from tests.engine.support import trace as token_trace
+from tests.engine.support import dense_agents, trace as token_trace
 from tests.gossip.cases import AGENTS, FIVE, LINE, LOGISTIC, NETWORK, SQUARES
 from tests.gossip.support import Trace, adjacency, mixing_matrix, trace
 from tests.reference import gossip

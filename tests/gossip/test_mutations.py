@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from tests.engine.support import dense_agents
-from tests.engine.support import mutated as token_mutated
-from tests.engine.support import trace as token_trace
+from tests.engine.support import dense_agents, mutated as token_mutated, trace as token_trace
 from tests.gossip.cases import FIVE, NETWORK, SQUARES, cases
 from tests.gossip.support import by_reference, largest_gap, mutated, trace
 from tests.reference import gossip
@@ -128,7 +126,7 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (TRACKING, "receive", "- method.alpha", "+ method.alpha"),
     (IN_TURN, "send", "+ slope[d]", "- slope[d]"),
     (IN_TURN, "send", "-= method.alpha", "+= method.alpha"),
-    (IN_TURN, "send", "exchange == 0", "exchange == 1"),
+    (IN_TURN, "send", "at.exchange == 0", "at.exchange == 1"),
     (IN_TURN, "receive", "states.s[i, d] - own", "states.s[i, d] + own"),
     # LEAD.
     (rl.LEAD(), "send", "ahead - states.memory", "ahead + states.memory"),
@@ -187,11 +185,11 @@ def test_one_changed_symbol_is_noticed(mutation: tuple[Any, str, str, str]) -> N
 
 
 SAG_MUTATIONS = [
-    ("slope[d] - y[i, d]", "slope[d] + y[i, d]"),
+    ("slope[d] - states.y[i, d]", "slope[d] + states.y[i, d]"),
     ("y[i, d] = slope[d]", "y[i, d] = token[d]"),
     ("token[d] -= method.gamma", "token[d] += method.gamma"),
     ("* inverse_agents", "* 1.0"),
-    ("share[agents, d] +=", "share[agents, d] ="),
+    ("mean[d] +=", "mean[d] ="),
 ]
 
 

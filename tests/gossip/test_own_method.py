@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay import Channel, Plain
 from roundelay.algorithms.gossip import Gossip
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.kernels import DIM, Exchange, Matrix, each, vector
+from roundelay.links import Compressor, channel_of
 from tests.reference.gossip import metropolis
 
 
@@ -27,18 +28,10 @@ class MomentumStates(NamedTuple):
 
 
 def send_ahead(
-    problem: Any,
-    method: MomentumNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: MomentumStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: MomentumNumbers, at: Exchange, states: MomentumStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """x − α∇f(x) + β(x − the x before)."""
+    i = at.agent
     slope = vector(DIM)
     gradient(problem, i, states.x[i], slope)
     for d in each(DIM):
@@ -51,15 +44,13 @@ def send_ahead(
 def receive_mean(
     problem: Any,
     method: MomentumNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: MomentumStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
+    i = at.agent
     for d in each(DIM):
         states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from roundelay.kernels.bulk import block_of_bits, compiled_words, philox32, random_words
 from tests.kernels.support import compiled, within

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy.stats import chisquare
 
 from roundelay.kernels import LOSS, uniform
@@ -29,10 +28,8 @@ from tests.kernels.support import compiled, within
 CHANCES = [0.0007, 0.003, 0.1, 0.5, 0.5019, 0.93, 0.9993]
 
 
-def call_befall(
-    gaps: Any, seed: Any, agent: int, hop: int, purpose: int, words: Any, lanes: Any, flags: Any, order: Any
-) -> int:
-    return befall(gaps, seed, agent, hop, purpose, words, lanes, flags, order)
+def call_befall(gaps: Any, seed: Any, agent: int, hop: int, purpose: int, words: Any, flags: Any, order: Any) -> int:
+    return befall(gaps, seed, agent, hop, purpose, words, flags, order)
 
 
 def call_gaps(gaps: Any, seed: Any, agent: int, hop: int, purpose: int, batch: int, words: Any, lanes: Any) -> int:
@@ -44,7 +41,7 @@ def flags_by(form: Any, seed: Any, agent: int, hop: int, chance: float, count: i
     """So many flags; what stood in them and in the scratch before must not matter, and `order` lists them."""
     flags, order = np.full(count, 9, np.uint8), np.full(count + 1, -1, np.int64)
     words = np.full(GAPS_AT_ONCE // 4, 2**63, np.uint64)
-    found = form(gaps_between(chance), seed, agent, hop, LOSS, words, words.view(np.uint16), flags, order)
+    found = form(gaps_between(chance), seed, agent, hop, LOSS, words, flags, order)
     assert order[:found].tolist() == np.flatnonzero(flags).tolist() and set(flags) <= {0, 1}
     return flags
 

@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy.stats import chisquare, kstest, norm
 
 from roundelay.kernels import NOISE

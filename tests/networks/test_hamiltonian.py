@@ -11,8 +11,7 @@ import time
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from roundelay.networks import (
     Network,

@@ -6,8 +6,7 @@ import dp_accounting
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
 from roundelay.privacy import Guarantee, epsilon, sigma_for, sigma_for_problem

@@ -24,7 +24,7 @@ class FromTheData:
     """A start that nobody has looked into."""
 
     def draw(self, seed: int, agents: int, dim: int, rho: float) -> Beginning:
-        return Beginning(np.ones((agents, dim)), np.ones((agents, dim)))
+        return Beginning(np.ones((agents, dim)), np.ones((agents, dim)), np.ones((agents, dim)))
 
 
 @dataclass(frozen=True)

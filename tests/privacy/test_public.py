@@ -36,8 +36,8 @@ def test_the_seed_is_no_part_of_it():
     [
         ({"public": 9}, "format 9"),
         ({"agents": 0}, "number of agents is 0"),
-        ({"algorithm": {"module": "os", "class": "system", "fields": {}}}, "no algorithm of roundelay"),
-        ({"algorithm": {"module": "roundelay.algorithms.nowhere", "class": "X", "fields": {}}}, "no algorithm"),
+        ({"algorithm": {"kind": "os.system"}}, "no algorithm of roundelay"),
+        ({"algorithm": {"kind": "X"}}, "no algorithm"),
         ({"algorithm": "I-ADMM"}, "no algorithm of roundelay"),
     ],
 )
@@ -48,12 +48,12 @@ def test_bad_descriptions_are_refused(change, sentence):
 
 
 def test_other_text_and_a_missing_file_are_refused(tmp_path):
-    for text in ("no json", "[]", "{}", '{"public": 1}'):
+    for text in ("no json", "[]", "{}", '{"public": 2}'):
         with pytest.raises(ValueError, match="does not describe what is public"):
             Public.from_json(text)
     with pytest.raises(ValueError, match="There is no file"):
         load_public(tmp_path / "nothing.json")
     described = json.loads(Public(rl.IADMM(), 4, 2).to_json())
-    described["algorithm"]["fields"]["colour"] = "red"
-    with pytest.raises(ValueError, match="wrong options"):
+    described["algorithm"]["colour"] = "red"
+    with pytest.raises(ValueError, match="the field 'colour', which is not known"):
         Public.from_json(json.dumps(described))

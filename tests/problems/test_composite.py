@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import lsq_linear
 
-from roundelay.problems import (
-    L1,
-    Box,
-    CallableProblem,
-    LeastSquares,
-    Logistic,
-    NonNegative,
-    NoRegulariser,
-    composite_optimum,
-    total_gradient,
-)
+from roundelay import L1, Box, NonNegative, NoRegulariser
+from roundelay.problems import CallableProblem, LeastSquares, Logistic, composite_optimum, total_gradient
 from tests.reference.dense import lasso_by_sklearn, project_box, project_nonnegative, soft_threshold
 
 from .cases import make_data

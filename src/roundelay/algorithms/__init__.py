@@ -1,123 +1,48 @@
 """The token family, one update under five choices, with its relatives that step along a gradient; and gossip."""
 
-from roundelay.algorithms.gossip import (
-    CHOCO,
-    COCA,
-    DADMM,
-    DGD,
-    EXTRA,
-    LEAD,
-    NIDS,
-    PQASGD,
-    ColouredDADMM,
-    DualPerturbedADMM,
-    EFSignSGD,
-    Everyone,
-    Gossip,
-    GossipMethod,
-    GradientTracking,
-    Metropolis,
-    Mixing,
-    Penalties,
-    PenaltyPerturbedADMM,
-    PrimalPerturbedADMM,
-    QuantisedADMM,
-    Scaffnew,
-    SparseDropping,
-    WeightedADMM,
+from roundelay.algorithms.algorithm import (
+    Tunable as Tunable,
 )
-from roundelay.algorithms.lemmas import Condition, Conditions
-from roundelay.algorithms.parameters import Tunable
-from roundelay.algorithms.parts.defences import ContributionNoise, Defence, MaskedLinks, NoDefence
+from roundelay.algorithms.gossip import (
+    Everyone as Everyone,
+    Gossip as Gossip,
+    GossipMethod as GossipMethod,
+    Metropolis as Metropolis,
+    Mixing as Mixing,
+    Penalties as Penalties,
+)
+from roundelay.algorithms.lemmas import (
+    Condition as Condition,
+    Conditions as Conditions,
+)
+from roundelay.algorithms.parts.defences import (
+    Defence as Defence,
+)
 from roundelay.algorithms.parts.perturbations import (
-    Inertia,
-    Perturbation,
-    PrimalNoise,
-    Schedule,
-    StepSizeNoise,
-    Unperturbed,
+    Inertia as Inertia,
+    Perturbation as Perturbation,
+    PrimalNoise as PrimalNoise,
+    Schedule as Schedule,
+    StepSizeNoise as StepSizeNoise,
+    Unperturbed as Unperturbed,
 )
 from roundelay.algorithms.parts.starts import (
-    Beginning,
-    SealedStart,
-    SealedSum,
-    Start,
-    UniformStart,
-    ZeroStart,
-    ZeroSumStart,
+    Beginning as Beginning,
+    SealedSum as SealedSum,
+    Start as Start,
 )
-from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
-from roundelay.algorithms.parts.xsteps import ClippedGradient, Exact, FirstOrder, Sampled, XStep
-from roundelay.algorithms.token.gradient import MCSAG, WPG, IncrementalGradient
-from roundelay.algorithms.token.incremental import IADMM, PIADMM1, PIADMM2, SIADMM, RandomStart
-from roundelay.algorithms.token.one_pass import OnePass
-from roundelay.algorithms.token.walking import IPWADMM, PWADMM, WADMM
-from roundelay.algorithms.token_method import Initial, TokenADMM, TokenMethod
-
-__all__ = [
-    "CHOCO",
-    "COCA",
-    "DADMM",
-    "DGD",
-    "EXTRA",
-    "IADMM",
-    "IPWADMM",
-    "LEAD",
-    "MCSAG",
-    "NIDS",
-    "PIADMM1",
-    "PIADMM2",
-    "PQASGD",
-    "PWADMM",
-    "SIADMM",
-    "WADMM",
-    "WPG",
-    "Beginning",
-    "ClippedGradient",
-    "ColouredDADMM",
-    "Condition",
-    "Conditions",
-    "ContributionNoise",
-    "Defence",
-    "DualPerturbedADMM",
-    "EFSignSGD",
-    "Everyone",
-    "Exact",
-    "FirstOrder",
-    "Gossip",
-    "GossipMethod",
-    "GradientTracking",
-    "IncrementalGradient",
-    "Inertia",
-    "Initial",
-    "MaskedLinks",
-    "Metropolis",
-    "Mixing",
-    "NoDefence",
-    "OnePass",
-    "Penalties",
-    "PenaltyPerturbedADMM",
-    "Perturbation",
-    "PrimalNoise",
-    "PrimalPerturbedADMM",
-    "QuantisedADMM",
-    "RandomStart",
-    "Sampled",
-    "Scaffnew",
-    "Schedule",
-    "SealedStart",
-    "SealedSum",
-    "SparseDropping",
-    "Start",
-    "StepSizeNoise",
-    "TokenADMM",
-    "TokenMethod",
-    "Tunable",
-    "UniformStart",
-    "Unperturbed",
-    "VectorStepSizeNoise",
-    "WeightedADMM",
-    "XStep",
-    "ZeroStart",
-    "ZeroSumStart",
-]
+from roundelay.algorithms.parts.vector_steps import (
+    VectorStepSizeNoise as VectorStepSizeNoise,
+)
+from roundelay.algorithms.parts.xsteps import (
+    ClippedGradient as ClippedGradient,
+    Exact as Exact,
+    FirstOrder as FirstOrder,
+    Sampled as Sampled,
+    XStep as XStep,
+)
+from roundelay.algorithms.token_method import (
+    OwnVisit as OwnVisit,
+    TokenADMM as TokenADMM,
+    TokenMethod as TokenMethod,
+)

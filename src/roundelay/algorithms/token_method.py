@@ -1,45 +1,33 @@
-"""What the engines need to know of a token method, and the ADMM family as one such method under five choices."""
+"""What the engines need to know of a token method; the ADMM family under five choices; a method with its own visit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
 from roundelay.algorithms.parts.defences import Defence, NoDefence
+from roundelay.algorithms.parts.facts import Facts
 from roundelay.algorithms.parts.perturbations import Perturbation
-from roundelay.algorithms.parts.starts import SealedSum, Start
-from roundelay.algorithms.parts.xsteps import ClippedGradient, XStep
-from roundelay.algorithms.update import ADMMNumbers, estimate, unrest, visit
-from roundelay.kernels import Matrix, Part, Vector
+from roundelay.algorithms.parts.starts import Beginning, Start, ZeroStart
+from roundelay.algorithms.parts.xsteps import XStep
+from roundelay.algorithms.update import ADMMNumbers, along_all, estimate, step_once, unrest, visit
+from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each
 from roundelay.kernels.checks import finite_number, whole_number
-from roundelay.networks.walks import Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
-
-
-@dataclass(frozen=True, eq=False)
-class Initial:
-    """The states before the first hop; the token starts at 0, unless `token` says where.
-
-    `sealed` is a sum that goes round once before the first hop.
-    """
-
-    x: Matrix
-    y: Matrix
-    share: Matrix
-    token: Vector | None = None
-    sealed: SealedSum | None = None
+from roundelay.networks.walks import Cycle, Walk
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
 
 
 class TokenMethod(Protocol):
     """A method in which tokens walk over the network and the agent that holds one updates.
 
-    To add your own, write a kernel function `visit` (see `update.py` for its arguments) and an object
-    with these members; `parts()` of an algorithm returns it. A token that carries more than one vector says how
-    many by `vectors`; the others then stand below the agents' rows of `share`.
+    `parts()` of an algorithm returns one: a `TokenADMM`, or with a kernel function `visit` of its own an `OwnVisit`. A
+    token that carries more than one vector says how many by `vectors`; the others then stand below the agents' rows of
+    `share`. A method of the ADMM family says so by `has_shares`.
     """
 
     @property
@@ -61,7 +49,7 @@ class TokenMethod(Protocol):
     def update(self) -> Part:
         """The kernel functions `visit`, `estimate` and `unrest` with all that they call, and their numbers."""
 
-    def start_states(self, seed: int, problem: Problem) -> Initial:
+    def start_states(self, seed: int, problem: Problem) -> Beginning:
         """x_i, y_i and c_i before the first hop, and the token where it does not start at 0."""
 
     def mean_token(self, x: Matrix, y: Matrix) -> Vector | None:
@@ -77,6 +65,11 @@ class TokenMethod(Protocol):
 def vectors_of(method: TokenMethod) -> int:
     """How many vectors the token carries."""
     return int(getattr(method, "vectors", 1))
+
+
+def has_shares(method: TokenMethod) -> TypeGuard[TokenADMM]:
+    """Whether the agents have multipliers y_i and shares c_i, whose mean is the token, so that they can be summed anew."""
+    return bool(getattr(method, "has_shares", False))
 
 
 # What each choice must be able to do, and an example of one.
@@ -113,6 +106,8 @@ class TokenADMM:
     tokens: int = 1
     defence: Defence = NoDefence()
 
+    has_shares: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         finite_number("rho", self.rho, above=0.0)
         whole_number("The number of walks", self.tokens, least=1)
@@ -127,6 +122,11 @@ class TokenADMM:
             )
 
     @property
+    def facts(self) -> Facts:
+        """What its parts say of themselves."""
+        return Facts.of(self.start, self.perturbation, self.xstep)
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """What the x-step needs of the problem."""
         return self.xstep.needs
@@ -134,22 +134,29 @@ class TokenADMM:
     def update(self) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
         parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part(), self.defence.part())
-        functions: list[tuple[str, Callable[..., Any]]] = [
-            ("visit", getattr(self.perturbation, "visit", visit)),
-            ("estimate", estimate),
-            ("unrest", unrest),
-            *(pair for part in parts for pair in part.functions),
-        ]
-        return Part(tuple(functions), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
+        functions: dict[str, Callable[..., Any]] = {
+            "visit": visit,
+            "estimate": estimate,
+            "unrest": unrest,
+            "along": along_all,
+            "x_step": step_once,
+        }
+        for part in parts:
+            functions.update(part.functions)
+        return Part(tuple(functions.items()), ADMMNumbers(float(self.rho), *(part.numbers for part in parts)))
 
-    def start_states(self, seed: int, problem: Problem) -> Initial:
-        """x_i and y_i as the start says, c_i = x_i − y_i/ρ unless it says otherwise."""
-        x, y, share, token, sealed = self.start.draw(seed, problem, self.rho)
-        return Initial(x, y, x - y / self.rho if share is None else share, token, sealed)
+    def start_states(self, seed: int, problem: Problem) -> Beginning:
+        """As the start says."""
+        return self.start.draw(seed, problem, self.rho)
 
     def mean_token(self, x: Matrix, y: Matrix) -> Vector:
         """z = (1/N) Σ (x_i − y_i/ρ)."""
         return np.mean(x - y / self.rho, axis=0)
+
+    @property
+    def shares_are_states(self) -> bool:
+        """Whether c_i = x_i − y_i/ρ: a defence adds something to the shares that it takes back later."""
+        return self.defence == NoDefence()
 
     def token_scale(self, agents: int) -> float:
         """z = prox of r/(Nρ), so that Σ f_i + r is minimised."""
@@ -161,7 +168,7 @@ class TokenADMM:
         coarse = self.defence.content_floor(self.rho, dim, agents)
         if self.tokens > 1:
             return f"{self.tokens} tokens go round, and no agent ever sees them together"
-        if isinstance(self.xstep, ClippedGradient):
+        if self.facts.xstep.clip is not None:
             return "it asks every agent for a gradient that is neither clipped nor noisy, which clipping is there to prevent"
         if math.isinf(floor):
             return "its steps shrink by themselves, so that every agent is content wherever it stands"
@@ -170,3 +177,77 @@ class TokenADMM:
         if content < coarse:
             return f"the grid on which its tokens travel keeps the agents from ever being content below {coarse:.2g}"
         return ""
+
+
+# ---------------------------------------------------------------- a visit of its own
+
+
+def estimate_is_token(method: Any, agents: int, token: Vector, z: Vector) -> None:
+    """Z is the token."""
+    for d in each(DIM):
+        z[d] = token[d]
+
+
+def never_at_rest(problem: Any, method: Any, i: int, agents: int, token: Vector, share: Vector) -> float:
+    """No agent can tell how far the sum is from its minimum."""
+    return math.inf
+
+
+def no_invariant(x: Matrix, y: Matrix) -> None:
+    """The states do not tell where the token is."""
+
+
+def unscaled(agents: int) -> float:
+    """There is no regulariser to scale."""
+    return 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class OwnVisit:
+    """A token method with a visit of its own, put together: its kernel functions, what they read, and where it goes.
+
+    `visit` is a kernel function with the arguments of `slots.visit`, and `numbers` a NamedTuple of what it reads; for
+    many methods that is all. `vectors` is how many vectors the token carries: those after the first start at 0 and
+    stand in the rows of `share` below the agents'. `start` is drawn with ρ = 1. A method whose token carries a
+    `regulariser` has an `estimate` that applies it, with the factor `token_scale`. Where an agent can tell by `unrest`
+    whether it is in balance with the token, the agents can stop by themselves; `mean_token` is the invariant, if there is one.
+    """
+
+    visit: Callable[..., tuple[float, float]]
+    numbers: Any = Numbers()
+    walk: Walk = Cycle()
+    needs: tuple[str, ...] = ("gradient",)
+    vectors: int = 1
+    start: Start = ZeroStart()
+    estimate: Callable[..., None] = estimate_is_token
+    unrest: Callable[..., float] = never_at_rest
+    mean_token: Callable[[Matrix, Matrix], Vector | None] = no_invariant
+    token_scale: Callable[[int], float] = unscaled
+    regulariser: Regulariser = NoRegulariser()
+    tokens: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice("walk", self.walk)
+        check_choice("start", self.start)
+        check_choice("regulariser", self.regulariser)
+        if self.estimate is estimate_is_token and self.regulariser != NoRegulariser():
+            raise ValueError(
+                f"The token carries {self.regulariser!r}, but nothing applies it: give an estimate that calls at_token, "
+                "or leave the regulariser out."
+            )
+
+    def update(self) -> Part:
+        """The kernel function `visit` with all that it calls, and its numbers."""
+        own = (("visit", self.visit), ("estimate", self.estimate), ("unrest", self.unrest))
+        return Part((*own, *self.regulariser.part().functions), self.numbers)
+
+    def start_states(self, seed: int, problem: Problem) -> Beginning:
+        """As the start says; the further vectors at 0."""
+        begun = self.start.draw(seed, problem, 1.0)
+        return begun._replace(share=np.vstack([begun.share, np.zeros((self.vectors - 1, problem.dim))]))
+
+    def no_contentment(self, content: float, dim: int, agents: int) -> str:
+        """Without `unrest` an agent can't tell, and with several tokens nobody sees the whole."""
+        if self.unrest is never_at_rest:
+            return "its steps do not tell an agent how far the sum is from its minimum"
+        return f"{self.tokens} tokens go round, and no agent ever sees them together" if self.tokens > 1 else ""

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from roundelay.algorithms.slots import as_sent, at_token, conceal, disturb, gradient, solve, step_sizes
-from roundelay.kernels import DIM, TOKENS, Matrix, Vector, distance, each, norm, vector
+from roundelay.algorithms.slots import (
+    Agents,
+    along,
+    as_sent,
+    at_token,
+    conceal,
+    disturb,
+    gradient,
+    solve,
+    step_sizes,
+    x_step,
+)
+from roundelay.kernels import DIM, TOKENS, Vector, Visit, distance, each, norm, vector
 
 
 class ADMMNumbers(NamedTuple):
@@ -19,18 +30,7 @@ class ADMMNumbers(NamedTuple):
 
 
 def visit(
-    problem: Any,
-    method: ADMMNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: ADMMNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """Agent i receives the token, updates its x_i and y_i, and adds its share to the token.
 
@@ -41,55 +41,46 @@ def visit(
         z⁺ = z + M/N (s⁺ − c),   c⁺ = c + N/M (z⁺ − z)
 
     β, δ, τ come from `step_sizes` (ρ, ρ, 0 for I-ADMM; ργ, ργ, 0 for PI-ADMM1), ω from `disturb`. With τ = 0 the
-    x-step is prox_i(z + y/β, β). `share` holds c_i: agent i's part of Nz as it actually stands. It equals s_i up to
-    rounding, and because the rounding of one visit is repaid at the next, the token never drifts. A defence may add
-    noise to s⁺ − c (`conceal`) or round z⁺ (`as_sent`): then c differs from s by that much, and it too is repaid at
-    the next visit. M is the number of tokens. Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
+    x-step is prox_i(z + y/β, β). Where β and δ differ from coordinate to coordinate they are diagonal matrices. `share`
+    holds c_i: agent i's part of Nz as it actually stands. It equals s_i up to rounding, and because the rounding of one
+    visit is repaid at the next, the token never drifts. A defence may add noise to s⁺ − c (`conceal`) or round z⁺
+    (`as_sent`): then c differs from s by that much, and it too is repaid at the next visit. M is the number of tokens.
+    Returns ‖x⁺ − z‖ and ρ‖s⁺ − s‖ where asked to `watch`.
     """
-    z, w, new = vector(DIM), vector(DIM), vector(DIM)
-    rho = method.rho
-    estimate(method, agents, token, z)
-    pull, step, inertia = step_sizes(method.perturbation, rho, seed, i, hop, turn)
+    z, w, new, change, room = vector(DIM), vector(DIM), vector(DIM), vector(DIM), vector(DIM)
+    i, rho, x, y, share = at.agent, method.rho, states.x, states.y, states.share
+    inverse_rho, fraction, whole = 1.0 / rho, TOKENS / at.agents, at.agents / TOKENS
+    estimate(method, at.agents, token, z)
+    pull, step, inertia = step_sizes(method.perturbation, rho, at, room)
     for d in each(DIM):
-        w[d] = pull * z[d] + (y[i, d] + inertia * x[i, d])
-    solve(problem, method.xstep, seed, i, hop, w, pull + inertia, x[i], new)
-    disturb(method.perturbation, seed, i, hop, new)
+        w[d] = along(pull, d) * z[d] + (y[i, d] + inertia * x[i, d])
+    x_step(problem, method, at, w, pull, inertia, x[i], new)
+    disturb(method.perturbation, at, new)
     for d in each(DIM):
-        y[i, d] += step * (z[d] - new[d])
-    return hand_over(method, seed, i, hop, turn, agents, token, z, new, x, y, share, watch)
-
-
-def hand_over(
-    method: ADMMNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    z: Vector,
-    new: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
-) -> tuple[float, float]:
-    """The end of every visit, once x⁺ and y⁺ are there: x_i is kept, and s⁺ = x⁺ − y⁺/ρ goes into the token."""
-    change = vector(DIM)
-    rho = method.rho
-    inverse_rho, fraction, whole = 1.0 / rho, TOKENS / agents, agents / TOKENS
+        y[i, d] += along(step, d) * (z[d] - new[d])
     for d in each(DIM):
         change[d] = new[d] - y[i, d] * inverse_rho - share[i, d]
         x[i, d] = new[d]
-    conceal(method.defence, seed, i, hop, turn, change)
+    conceal(method.defence, at, change)
     for d in each(DIM):
-        moved = token[d] + fraction * change[d]
-        moved = as_sent(method.defence, moved)
+        moved = as_sent(method.defence, token[d] + fraction * change[d])
         share[i, d] += whole * (moved - token[d])
         token[d] = moved
     if watch:
         return distance(new, z), rho * norm(change)
     return 0.0, 0.0
+
+
+def along_all(size: float, d: int) -> float:
+    """Fills `along` where the step size is one number for all coordinates."""
+    return size
+
+
+def step_once(
+    problem: Any, method: ADMMNumbers, at: Visit, w: Vector, pull: float, inertia: float, x: Vector, new: Vector
+) -> None:
+    """Fills `x_step` there: the x-step itself."""
+    solve(problem, method.xstep, at, w, pull + inertia, x, new)
 
 
 def estimate(method: ADMMNumbers, agents: int, token: Vector, z: Vector) -> None:

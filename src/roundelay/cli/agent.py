@@ -19,8 +19,8 @@ from roundelay.cli.ring.files import Folder, read_plan
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import RingPlan
     from roundelay.agents.data.objectives import Local
-    from roundelay.agents.site.site import Ending, Site
     from roundelay.agents.site.status import Watch
+    from roundelay.agents.site.taking_part import Ending, Site
 
 # The agent stopped in a state from which it can go on.
 STOPPED = 4
@@ -78,7 +78,7 @@ def agent(
     Exit codes besides those of roundelay --help:
       4    it stopped, and can go on from there; the sentence says what to do first
     """
-    from roundelay.agents.site.site import PrivacyLimit, Site, SiteOptions
+    from roundelay.agents.site.taking_part import PrivacyLimit, Site, SiteOptions
 
     signed = read_plan(ring)
     _check_accepted(folder, signed.digest, ring)
@@ -104,13 +104,13 @@ def agent(
 
 def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run, and turn what may stop an agent into a sentence."""
-    from roundelay.agents.links.agent import RefusedError
+    from roundelay.agents.links.agent_loop import RefusedError
     from roundelay.agents.links.grpc_transport import ListenError
     from roundelay.agents.protocol.baton import BatonError
+    from roundelay.agents.protocol.holder import SolverError
     from roundelay.agents.protocol.journal import JournalError
-    from roundelay.agents.protocol.member import SolverError
-    from roundelay.agents.site.site import PrivacyLimitError
     from roundelay.agents.site.status import JsonLog
+    from roundelay.agents.site.taking_part import PrivacyLimitError
 
     site.log = log = JsonLog(home / "agent.log", site.name)
     try:
@@ -210,9 +210,9 @@ def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
 
 def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str | None) -> Local:
     """The site's own function, or the rows that it is made of."""
-    from roundelay.agents.data.fitting import OwnRows
+    from roundelay.agents.data.fitting import RowsFit
     from roundelay.agents.data.objectives import load_objective
-    from roundelay.agents.data.reading import read_table
+    from roundelay.agents.data.reading import read_own_rows
 
     task = plan.task
     if task.kind == "custom":
@@ -227,10 +227,10 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
         raise ValueError(
             f"The target is {target!r}, but the ring file explains {task.target.name!r}: leave --target out."
         )
-    table = read_table(data, task)
-    if table.dropped:
-        stderr_console().print(f"{table.dropped:,} rows with empty cells are left out, as the ring file says.")
-    return OwnRows(task, table)
+    rows = read_own_rows(data, task)
+    if rows.dropped:
+        stderr_console().print(f"{rows.dropped:,} rows with empty cells are left out, as the ring file says.")
+    return RowsFit(task, rows)
 
 
 def _warm(plan: RingPlan, warm: Path | None) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 import typer
 
@@ -18,6 +18,7 @@ from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
 from roundelay.cli.simulate import simulate
 from roundelay.cli.tune import tune
+from roundelay.registry import registered
 
 app = typer.Typer(
     name="roundelay",
@@ -27,6 +28,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+class Command(Protocol):
+    """The slot of a command: a function whose arguments typer reads as options, and whose docstring is its help."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        """Do what the command says."""
 
 
 def _say_version(wanted: bool) -> None:
@@ -71,5 +79,7 @@ app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 
 def main() -> None:
-    """The entry point of the console command."""
+    """The entry point of the console command, with the commands that installed packages add."""
+    for word, command in registered(Command).items():
+        app.command(word)(command)
     app()

@@ -12,7 +12,7 @@ import typer
 
 from roundelay.cli import options
 from roundelay.cli.exits import BAD_INPUT, INTERRUPTED
-from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_in_words, conditions_of
+from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_in_words, conditions_of
 from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def compare(
             metavar="ALGORITHM", help="Their names, with options after a colon, as in iadmm coca:c=0.2,alpha=1."
         ),
     ],
-    problem: options.Problem = ProblemKind.least_squares,
+    problem: options.Problem = USUAL_PROBLEM,
     agents: options.Agents = 100,
     density: options.Density = 0.3,
     dim: options.Dim = 2,

@@ -48,10 +48,10 @@ def demo(
 
 
 def _compile(as_json: bool) -> None:
-    from roundelay.paper import METHODS, compile_methods
+    from roundelay.paper import DEMO_METHODS, compile_methods
 
     done: list[str] = []
-    names = [method.name for method in METHODS]
+    names = [method.name for method in DEMO_METHODS]
     with progress_lines("methods") as tell:
         tell("Compiling", 0, len(names))
 
@@ -59,7 +59,7 @@ def _compile(as_json: bool) -> None:
             done.append(name)
             tell("Compiling", len(done), len(names))
 
-        compile_methods(METHODS, one_more)
+        compile_methods(DEMO_METHODS, one_more)
     if as_json:
         print_json({"compiled": names})
     else:

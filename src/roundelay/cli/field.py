@@ -30,14 +30,14 @@ def field(
       roundelay field --out out/field
       roundelay field --quick
     """
-    from roundelay.comparison.field import PANELS, QUICK, field_as_csv, field_as_markdown, run_field
+    from roundelay.comparison.field import FIELD_PANELS, QUICK_PANELS, field_as_csv, field_as_markdown, run_field
 
     folder = out / "quick" if quick else out
     with kept_if_interrupted("cells", folder), progress_lines("cells") as tell:
         if quick:
-            cells = run_field(folder, QUICK, seeds=2, evaluations=4, report=tell)
+            cells = run_field(folder, QUICK_PANELS, seeds=2, evaluations=4, report=tell)
         else:
-            cells = run_field(folder, PANELS, report=tell)
+            cells = run_field(folder, FIELD_PANELS, report=tell)
     (folder / "field.md").write_text(field_as_markdown(cells), encoding="utf-8")
     (folder / "field.csv").write_text(field_as_csv(cells), encoding="utf-8")
     if as_json:

@@ -21,14 +21,11 @@ class Engine(StrEnum):
     python = "python"
 
 
-class ProblemKind(StrEnum):
-    """The paper's two experiments."""
+USUAL_PROBLEM = "least-squares"
 
-    least_squares = "least-squares"
-    logistic = "logistic"
-
-
-Problem = Annotated[ProblemKind, typer.Option("--problem", help="Which of the paper's problems.")]
+Problem = Annotated[
+    str, typer.Option("--problem", help="The word of a problem: least-squares, logistic, or another package's.")
+]
 Agents = Annotated[int, typer.Option("--agents", help="N, how many agents.")]
 Density = Annotated[float, typer.Option("--density", help="The share of all pairs of agents that are linked.")]
 Dim = Annotated[int, typer.Option("--dim", help="p, the dimension of x.")]
@@ -47,9 +44,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of word
 
 @dataclass(frozen=True)
 class Scene:
-    """One of the paper's problems and a random network, both made from a seed."""
+    """A problem with synthetic data and a random network, both made from a seed."""
 
-    kind: ProblemKind
+    kind: str
     agents: int
     density: float
     dim: int
@@ -57,10 +54,9 @@ class Scene:
 
     def problem(self, seed: int) -> Any:
         """The data of this seed."""
-        from roundelay.problems import paper_least_squares, paper_logistic
+        from roundelay.problems.row_problem import problem_named
 
-        make = paper_least_squares if self.kind is ProblemKind.least_squares else paper_logistic
-        return make(self.agents, self.samples, self.dim, seed=seed)
+        return problem_named(self.kind).drawn(self.agents, self.samples, self.dim, seed)
 
     def network(self, seed: int) -> Network:
         """The network of this seed."""
@@ -71,14 +67,14 @@ class Scene:
     def described(self) -> dict[str, Any]:
         """The scene as data."""
         return {
-            "problem": {"kind": self.kind.value, "agents": self.agents, "samples": self.samples, "dim": self.dim},
+            "problem": {"kind": self.kind, "agents": self.agents, "samples": self.samples, "dim": self.dim},
             "density": self.density,
         }
 
     @property
     def words(self) -> str:
         """The problem in words."""
-        return f"{self.kind.value}: {self.agents} agents, {self.samples} samples each, dimension {self.dim}"
+        return f"{self.kind}: {self.agents} agents, {self.samples} samples each, dimension {self.dim}"
 
 
 def conditions_of(

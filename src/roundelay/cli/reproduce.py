@@ -39,12 +39,12 @@ def reproduce(
       roundelay reproduce --quick --out out/quick
       roundelay reproduce fig3
     """
-    from roundelay.paper.assemble import all_pieces, assemble, entry_named
     from roundelay.paper.pieces import FULL, QUICK, run_pieces
     from roundelay.paper.report import write_figure, write_files, write_report
+    from roundelay.paper.reproduction import all_pieces, assemble, figure_named
 
     effort = QUICK if quick else FULL
-    entry = entry_named(figure) if figure is not None else None
+    entry = figure_named(figure) if figure is not None else None
     with kept_if_interrupted("pieces", out / "pieces"), progress_lines("pieces") as tell:
         found = run_pieces(entry.pieces if entry else all_pieces(), effort, out / "pieces", report=tell)
         if entry is not None:

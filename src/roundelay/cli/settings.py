@@ -6,72 +6,35 @@ from collections.abc import Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from roundelay.algorithms import (
-    ContributionNoise,
-    Defence,
-    MaskedLinks,
-    NoDefence,
-    SealedStart,
-    Start,
-    UniformStart,
-    ZeroStart,
-    ZeroSumStart,
-)
-from roundelay.links import Channel, Compressor, Plain, Quantised, RandomK, Rounded, Signs, TopK, TopShare
-from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk, Walk
-from roundelay.problems import L1, Box, NonNegative, NoRegulariser, Regulariser
+from roundelay.algorithms.algorithm import Algorithm
+from roundelay.registry import alternatives, registered
+from roundelay.tables import options_of
 
 
 def algorithm_named(name: str) -> type[Any]:
-    """The class of the algorithm with this name, be it the class's own or the paper's."""
-    known = algorithms()
-    spoken = {_bare(kind.name): kind for kind in known.values()} | known
+    """The class of the algorithm with this name, be it the class's own or the paper's: piadmm1, PI-ADMM1 and pi_admm1 are one."""
+    known = registered(Algorithm)
+    spoken = {_bare(kind.name): kind for kind in known.values()} | {_bare(word): kind for word, kind in known.items()}
     if _bare(name) in spoken:
         return spoken[_bare(name)]
     close = get_close_matches(_bare(name), spoken, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    raise ValueError(f"There is no algorithm called {name!r}.{hint} The algorithms are {', '.join(known)}.")
-
-
-def algorithms() -> dict[str, type[Any]]:
-    """Every algorithm of the package by its name in small letters."""
-    import roundelay.algorithms as family
-
-    kinds = [getattr(family, name) for name in sorted(set(family.__all__))]
-    return {_bare(kind.__name__): kind for kind in kinds if hasattr(kind, "parts") and hasattr(kind, "conditions")}
+    raise ValueError(f"There is no algorithm called {name!r}.{hint} The algorithms are {', '.join(sorted(known))}.")
 
 
 def _bare(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-COMPRESSORS: dict[str, Any] = {
-    "plain": Plain,
-    "rounded": Rounded,
-    "quantised": Quantised,
-    "signs": Signs,
-    "topk": TopK,
-    "topshare": TopShare,
-    "randomk": RandomK,
-}
+def parts_for(wanted: Any) -> dict[str, Any]:
+    """The parts that a field of this type takes, by their words.
 
-PARTS: dict[Any, dict[str, Any]] = {
-    Walk: {
-        "cycle": Cycle,
-        "metropolis": MetropolisWalk,
-        "uniform": UniformWalk,
-        "closed-uniform": ClosedUniformWalk,
-        "least-visited": LeastVisitedWalk,
-    },
-    Start: {"zero": ZeroStart, "uniform": UniformStart, "zero-sum": ZeroSumStart, "sealed": SealedStart},
-    Defence: {"none": NoDefence, "contribution-noise": ContributionNoise, "masked-links": MaskedLinks},
-    Regulariser: {"none": NoRegulariser, "l1": L1, "box": Box, "non-negative": NonNegative},
-    Compressor: COMPRESSORS,
-    # A channel that censors or sends differences has parts of its own, and is made in Python.
-    Channel | Compressor: COMPRESSORS,
-}
+    A slot of one class, such as a channel that censors, has parts of its own, and is made in Python.
+    """
+    slots = alternatives(wanted)
+    return {word: part for slot in slots for word, part in registered(slot).items() if part is not slot}
 
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
@@ -79,7 +42,7 @@ TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 def configured(kind: type[Any], words: Sequence[str]) -> Any:
     """The algorithm with these options, each given as name=value; the others keep the paper's defaults."""
-    types, values = field_types(kind), {}
+    types, values = options_of(kind), {}
     for word in words:
         name, equals, value = word.partition("=")
         name = name.strip().replace("-", "_")
@@ -99,16 +62,8 @@ def configured(kind: type[Any], words: Sequence[str]) -> Any:
 
 def algorithm_from(text: str) -> Any:
     """An algorithm in one word: its name, with options after a colon, as in coca:c=0.2,alpha=1."""
-    from roundelay.cli.settings import algorithm_named
-
     name, _, settings = text.partition(":")
     return configured(algorithm_named(name), [word for word in settings.split(",") if word.strip()])
-
-
-def field_types(kind: type[Any]) -> dict[str, Any]:
-    """The options of a dataclass, and the type of each."""
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind) if field.init}
 
 
 def read_value(what: str, wanted: Any, text: str) -> Any:
@@ -136,15 +91,13 @@ def _read_bool(what: str, text: str) -> bool:
 
 def _read_part(what: str, wanted: Any, text: str) -> Any:
     """A walk, a start, a regulariser or a compressor by name, with its own options after colons, as in l1:0.1."""
-    from roundelay.cli.settings import PARTS
-
-    if wanted not in PARTS:
+    choices = parts_for(wanted)
+    if not choices:
         return _read_number_of_several(what, wanted, text)
-    choices = PARTS[wanted]
     name, *values = text.split(":")
     if name not in choices:
         raise ValueError(f"{what} can't be {name!r}: use {', '.join(choices)}.")
-    kind, types = choices[name], field_types(choices[name])
+    kind, types = choices[name], options_of(choices[name])
     if len(values) > len(types):
         takes = f"takes {':'.join(types)}" if types else "takes no values"
         raise ValueError(f"{what} can't be {text!r}: {name} {takes} after its name.")

@@ -9,7 +9,7 @@ import typer
 
 from roundelay.cli import options
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_of
+from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_of
 from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
     ] = None,
-    problem: options.Problem = ProblemKind.least_squares,
+    problem: options.Problem = USUAL_PROBLEM,
     agents: options.Agents = 100,
     density: options.Density = 0.3,
     dim: options.Dim = 2,

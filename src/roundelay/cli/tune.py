@@ -8,7 +8,7 @@ import typer
 
 from roundelay.cli import options
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.options import Engine, ProblemKind, Scene, conditions_in_words, conditions_of
+from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_in_words, conditions_of
 from roundelay.cli.output import print_json, progress_lines, stdout_console
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def tune(
     ] = None,
     level: Annotated[float, typer.Option(help="The error to be reached with the least communication.")] = 1e-6,
     evaluations: Annotated[int, typer.Option(min=1, help="How many settings are tried.")] = 24,
-    problem: options.Problem = ProblemKind.least_squares,
+    problem: options.Problem = USUAL_PROBLEM,
     agents: options.Agents = 100,
     density: options.Density = 0.3,
     dim: options.Dim = 2,

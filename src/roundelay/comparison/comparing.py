@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.comparison.budget import Ground, ground, was_interrupted
+from roundelay.comparison.comparison import Comparison, Row, row_of, row_without
+from roundelay.comparison.ground import Ground, checked_ground, was_interrupted
 from roundelay.comparison.naming import named
-from roundelay.comparison.result import Comparison, Row, row_of, row_without
 from roundelay.engine import Ensemble
 from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.drive import Bar, Report
@@ -20,9 +20,9 @@ from roundelay.plots.style import Cost
 from roundelay.problems import Problem
 
 # What the histories of all families have.
-COLUMNS = ("error", "accuracy", "consensus", "objective_gap")
+_COLUMNS = ("error", "accuracy", "consensus", "objective_gap")
 
-INTERRUPTED = "It was interrupted before its seeds were done: compare it again."
+_INTERRUPTED = "It was interrupted before its seeds were done: compare it again."
 
 # (method, done, total): how many of a method's seeds are done.
 MethodReport = Callable[[str, int, int], None]
@@ -54,9 +54,9 @@ def compare(
     """
     chosen, limits = named(algorithms), _checked_levels(levels)
     finite_number("units", units, above=0.0)
-    if column not in COLUMNS:
-        raise ValueError(f"Methods can't be compared by {column!r}: use one of {', '.join(COLUMNS)}.")
-    place = ground(problem, network, seeds, conditions, engine)
+    if column not in _COLUMNS:
+        raise ValueError(f"Methods can't be compared by {column!r}: use one of {', '.join(_COLUMNS)}.")
+    place = checked_ground(problem, network, seeds, conditions, engine)
     axes: tuple[Cost, ...] = ("units", "bytes") if conditions is None else ("units", "bytes", "seconds")
     tolerance = 0.5 * min(limits) if column == "error" else None
     rows: list[Row] = []
@@ -69,7 +69,7 @@ def compare(
             found = None if interrupted else _attempt(place, algorithm, units, tolerance, tell)
             interrupted = found is None
             if found is None:
-                rows.append(row_without(name, algorithm, "interrupted", INTERRUPTED, limits, axes))
+                rows.append(row_without(name, algorithm, "interrupted", _INTERRUPTED, limits, axes))
             elif isinstance(found, str):
                 rows.append(row_without(name, algorithm, "refused", found, limits, axes))
             else:

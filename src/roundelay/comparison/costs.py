@@ -1,4 +1,4 @@
-"""What a level of error costs in communication or time, or why it was not reached."""
+"""What a level of error costs in communication or time, or why it was not reached; and how such numbers are written."""
 
 from __future__ import annotations
 
@@ -13,27 +13,6 @@ from numpy.typing import NDArray
 from roundelay.engine import Ensemble, Run
 from roundelay.kernels import Vector
 from roundelay.plots.style import Cost
-
-
-def brief(number: float, digits: int = 2) -> str:
-    """A few digits and the power of ten, as in 2.5e-3."""
-    return re.sub(r"e([-+])0*(\d)", r"e\1\2", f"{number:.{digits - 1}e}").replace("e+", "e")
-
-
-def short(level: float) -> str:
-    """A level in as few digits as it has: 1e-6 or 2.5e-3."""
-    return next((text for digits in range(1, 8) if float(text := brief(level, digits)) == level), repr(level))
-
-
-def amount(cost: float, axis: str) -> str:
-    """So many units, bytes or seconds, without the word."""
-    return f"{cost:.3g}" if axis == "seconds" else f"{cost:,.0f}"
-
-
-def in_words(words: list[str]) -> str:
-    """A list as one says it: a, b and c."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
 
 Shortfall = Literal["floor", "diverged", "budget"]
 
@@ -108,3 +87,21 @@ def floor_of(curve: Vector, steps: NDArray[Any] | None = None) -> float:
     late = float(np.median(curve[share >= 0.9]))
     rests = len(middle) > 0 and late > AT_REST * float(np.median(middle))
     return late if rests and late < 0.1 * curve[0] else math.nan
+
+
+# ------------------------------------------------------------ numbers in words
+
+
+def brief(number: float, digits: int = 2) -> str:
+    """A few digits and the power of ten, as in 2.5e-3."""
+    return re.sub(r"e([-+])0*(\d)", r"e\1\2", f"{number:.{digits - 1}e}").replace("e+", "e")
+
+
+def short(level: float) -> str:
+    """A level in as few digits as it has: 1e-6 or 2.5e-3."""
+    return next((text for digits in range(1, 8) if float(text := brief(level, digits)) == level), repr(level))
+
+
+def amount(cost: float, axis: str) -> str:
+    """So many units, bytes or seconds, without the word."""
+    return f"{cost:.3g}" if axis == "seconds" else f"{cost:,.0f}"

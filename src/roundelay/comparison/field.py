@@ -1,4 +1,4 @@
-"""The table of the field as Markdown and CSV, and what can be read off it."""
+"""The field in one table: every method on every panel, kept cell by cell, then as Markdown and CSV, and what that says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Any
 
 import roundelay as rl
 from roundelay.comparison.costs import brief
-from roundelay.comparison.field_methods import ENTRIES, Entry, Kind
-from roundelay.comparison.workers import workers
+from roundelay.comparison.field_methods import ENTRIES, KINDS, OWN, FieldEntry, Kind, entry_named
+from roundelay.comparison.workers import Told, workers
 
 LEVEL = 1e-6
 # How many evaluations each method is tuned with, how many iterations a gossip method may make, how many units a token
@@ -35,7 +35,7 @@ EXACT_LOGISTIC = 20
 
 
 @dataclass(frozen=True)
-class Panel:
+class FieldPanel:
     """One column of the table: a problem on a network."""
 
     kind: Kind
@@ -57,9 +57,11 @@ class Panel:
         return rl.random_network(self.agents, DENSITY, seed=seed)
 
 
-KINDS: tuple[Kind, ...] = ("least squares", "logistic")
-PANELS = tuple(Panel(kind, agents, dim) for dim in (2, 20, 100) for agents in (100, 200) for kind in KINDS)
-QUICK = tuple(Panel(kind, 20, 2) for kind in KINDS)
+FIELD_PANELS = tuple(FieldPanel(kind, agents, dim) for dim in (2, 20, 100) for agents in (100, 200) for kind in KINDS)
+QUICK_PANELS = tuple(FieldPanel(kind, 20, 2) for kind in KINDS)
+
+
+# ------------------------------------------------------------ a cell
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ class Cell:
     seeds: int
 
 
-def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
+def measure_cell(panel: FieldPanel, method: str, seeds: int, evaluations: int) -> Cell:
     """One cell of the table."""
-    entry = next(entry for entry in ENTRIES if entry.name == method)
+    entry = entry_named(method)
     if panel.kind == "logistic" and entry.solves_exactly and panel.dim > EXACT_LOGISTIC:
         words = f"left out: it solves every agent's problem exactly in each step, too slow for p > {EXACT_LOGISTIC}"
         return Cell(
@@ -110,25 +112,28 @@ def measure(panel: Panel, method: str, seeds: int, evaluations: int) -> Cell:
     )  # fmt: skip
 
 
-def _budget(panel: Panel, entry: Entry, algorithm: Any) -> float:
+def _budget(panel: FieldPanel, entry: FieldEntry, algorithm: Any) -> float:
     units = TOKEN_UNITS[panel.dim]
     if hasattr(algorithm.parts(), "mixing"):
         units = GOSSIP_ITERATIONS[panel.dim] * 2.0 * len(panel.network(0).edges)
     return units if entry.exact else BIASED_SHARE * units
 
 
-def _row(panel: Panel, algorithm: Any, seeds: int, units: float) -> Any:
+def _row(panel: FieldPanel, algorithm: Any, seeds: int, units: float) -> Any:
     compared = rl.compare(
         [algorithm], panel.problem, panel.network, seeds=range(seeds), units=units, levels=(LEVEL,), progress=False
     )
     return compared.rows[0]
 
 
+# ------------------------------------------------------------ all cells
+
+
 @dataclass(frozen=True)
 class Job:
     """One cell to measure, and with what effort: another effort is another cell."""
 
-    panel: Panel
+    panel: FieldPanel
     method: str
     seeds: int
     evaluations: int
@@ -139,14 +144,10 @@ class Job:
         return folder / ("".join(letter if letter.isalnum() else "-" for letter in name) + ".json")
 
 
-# (what, done, total)
-Told = Callable[[str, int, int], None]
-
-
 def run_field(
     folder: Path,
-    panels: Sequence[Panel] = PANELS,
-    entries: Sequence[Entry] = ENTRIES,
+    panels: Sequence[FieldPanel] = FIELD_PANELS,
+    entries: Sequence[FieldEntry] = ENTRIES,
     seeds: int | None = None,
     evaluations: int | None = None,
     processes: int = 2,
@@ -167,7 +168,7 @@ def run_field(
     if report is not None:
         report("cells", done, len(jobs))
     with workers(processes) as submit:
-        futures = {submit(measure, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
+        futures = {submit(measure_cell, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
         for future in as_completed(futures):
             _write(futures[future].file(folder), future.result())
             done += 1
@@ -184,6 +185,9 @@ def _write(path: Path, cell: Cell) -> None:
 
 def _read(path: Path) -> Cell:
     return Cell(**json.loads(path.read_text(encoding="utf-8")))
+
+
+# ------------------------------------------------------------ the table
 
 
 def field_as_markdown(cells: Sequence[Cell]) -> str:
@@ -269,9 +273,9 @@ def _readings(cells: Sequence[Cell]) -> str:
     lines = []
     for panel in dict.fromkeys(cell.panel for cell in cells):
         best = {cell.method: best_of(cell) for cell in cells if cell.panel == panel}
-        own = best.get("I-ADMM", math.inf)
+        own = best.get(OWN, math.inf)
         ahead = sorted((units, method) for method, units in best.items() if units < own)
         words = ", ".join(f"{method} ({units:,.0f})" for units, method in ahead) or "no method"
         amount = f"{own:,.0f}" if math.isfinite(own) else "not there in its budget"
-        lines.append(f"- {panel.split(', ', 1)[1]}: I-ADMM at its better parameters {amount}; fewer units: {words}.")
+        lines.append(f"- {panel.split(', ', 1)[1]}: {OWN} at its better parameters {amount}; fewer units: {words}.")
     return "\n".join(lines)

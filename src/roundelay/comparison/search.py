@@ -10,20 +10,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from roundelay.comparison.costs import in_words
 from roundelay.engine.checks import name_of
+from roundelay.networks.network_checks import join_names
 
-Kind = Literal["positive", "below one", "share"]
+ParameterKind = Literal["positive", "below one", "share"]
+Point = tuple[float, ...]
 
 # The sizes between which e^t may be. A parameter below one may go nearly to 0, and never so near to 1 that rounding
 # makes it 1.
-SIZES: dict[Kind, tuple[float, float]] = {
+_SIZES: dict[ParameterKind, tuple[float, float]] = {
     "positive": (1e-100, 1e100),
     "share": (1e-100, 1.0),
     "below one": (1e-12, 0.99),
 }
 # Points are compared by t in so many digits, so that a step and a step back give the same point.
-DIGITS = 12
+_DIGITS = 12
+# The first factor, and the one below which no more is to be gained.
+WIDEST, FINEST = 4.0, 1.05
+# What is better by less than this, relatively, is not better: a parameter that does nothing is left where it is.
+GAIN = 1e-3
+# Beyond an edge at least this factor is tried.
+BEYOND = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Coordinate:
     """
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     begin: float
 
     @property
@@ -45,8 +52,8 @@ class Coordinate:
     @property
     def limits(self) -> tuple[float, float]:
         """The smallest and the largest t that make sense."""
-        low, high = SIZES[self.kind]
-        return round(math.log(low), DIGITS), round(math.log(high), DIGITS)
+        low, high = _SIZES[self.kind]
+        return round(math.log(low), _DIGITS), round(math.log(high), _DIGITS)
 
     def value(self, t: float) -> float:
         """The value that t stands for, in six digits, so that it can be written down."""
@@ -58,7 +65,7 @@ class Coordinate:
     def clipped(self, t: float) -> float:
         """The nearest t that makes sense."""
         low, high = self.limits
-        return round(min(max(t, low), high), DIGITS)
+        return round(min(max(t, low), high), _DIGITS)
 
 
 def coordinates_of(algorithm: Any, names: Sequence[str] | None) -> tuple[Coordinate, ...]:
@@ -71,7 +78,7 @@ def coordinates_of(algorithm: Any, names: Sequence[str] | None) -> tuple[Coordin
     tunable = {entry.name: entry for entry in getattr(algorithm, "tunable", ())}
     for name in names or ():
         if name not in tunable:
-            offered = f"what can be tuned is {in_words(list(tunable))}" if tunable else "it has nothing to tune"
+            offered = f"what can be tuned is {join_names(list(tunable))}" if tunable else "it has nothing to tune"
             raise ValueError(f"{name_of(algorithm)} can't be tuned in {name!r}: {offered}.")
     coordinates = []
     for name, entry in tunable.items():
@@ -89,21 +96,11 @@ def coordinates_of(algorithm: Any, names: Sequence[str] | None) -> tuple[Coordin
     return tuple(coordinates)
 
 
-def can_begin(kind: Kind, value: Any) -> bool:
+def can_begin(kind: ParameterKind, value: Any) -> bool:
     """Whether a search in factors can begin at this value."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return False
     return value > 0.0 and (kind == "positive" or value < 1.0 or (kind == "share" and value == 1.0))
-
-
-# The first factor, and the one below which no more is to be gained.
-WIDEST, FINEST = 4.0, 1.05
-# What is better by less than this, relatively, is not better: a parameter that does nothing is left where it is.
-GAIN = 1e-3
-# Beyond an edge at least this factor is tried.
-BEYOND = 2.0
-
-Point = tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from roundelay.comparison.budget import Ground, was_interrupted
 from roundelay.comparison.costs import spent
+from roundelay.comparison.ground import Ground, was_interrupted
 from roundelay.comparison.search import Score
 from roundelay.engine import Ensemble
 
-# Reached the level, did not, diverged, could not be run: each ranks behind all of those before it.
-REACHED, SHORT, DIVERGED, REFUSED = range(4)
-OUTCOMES = {REACHED: "reached", SHORT: "not reached", DIVERGED: "diverged", REFUSED: "refused"}
+
+class Rank(IntEnum):
+    """What came of a setting: each ranks behind all of those before it."""
+
+    REACHED = 0
+    SHORT = 1
+    DIVERGED = 2
+    REFUSED = 3
+
+
+OUTCOMES = {
+    Rank.REACHED: "reached",
+    Rank.SHORT: "not reached",
+    Rank.DIVERGED: "diverged",
+    Rank.REFUSED: "refused",
+}
+
+
+# A setting is given so many times the units of the best so far. The median of an even number of seeds is the mean of
+# two, one of which may be twice the mean.
+AHEAD_ODD, AHEAD_EVEN = 1.3, 2.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +57,7 @@ class Trial:
     @property
     def outcome(self) -> str:
         """What came of it in a word or two; one that is beaten is given up before its budget is spent."""
-        return "given up" if self.raced and self.score.rank == SHORT else OUTCOMES[self.score.rank]
+        return "given up" if self.raced and self.score.rank == Rank.SHORT else OUTCOMES[Rank(self.score.rank)]
 
 
 def trial_of(values: Mapping[str, float], ensemble: Ensemble, level: float, budget: float, raced: bool) -> Trial:
@@ -46,24 +65,19 @@ def trial_of(values: Mapping[str, float], ensemble: Ensemble, level: float, budg
     units = float(np.median([run.units_to(level) for run in ensemble]))
     error = float(np.median([run.history["error"].iloc[-1] for run in ensemble]))
     if math.isfinite(units):
-        score = Score(REACHED, units)
+        score = Score(Rank.REACHED, units)
     elif 2 * sum(run.stop == "diverged" for run in ensemble) > len(ensemble) or not math.isfinite(error):
         # Of two that diverge, the one that does so later is nearer to one that does not.
-        score = Score(DIVERGED, -float(np.median([spent(run) for run in ensemble])))
+        score = Score(Rank.DIVERGED, -float(np.median([spent(run) for run in ensemble])))
     else:
-        score = Score(SHORT, error)
+        score = Score(Rank.SHORT, error)
     settled = all(run.stop in ("tolerance", "diverged") for run in ensemble)
     return Trial(values, score, units, error, budget, raced, settled)
 
 
 def refused_trial(values: Mapping[str, float], budget: float) -> Trial:
     """A setting that the algorithm does not accept."""
-    return Trial(values, Score(REFUSED, 0.0), math.inf, math.nan, budget, False, True)
-
-
-# A setting is given so many times the units of the best so far. The median of an even number of seeds is the mean of
-# two, one of which may be twice the mean.
-AHEAD_ODD, AHEAD_EVEN = 1.3, 2.0
+    return Trial(values, Score(Rank.REFUSED, 0.0), math.inf, math.nan, budget, False, True)
 
 
 @dataclass
@@ -92,7 +106,7 @@ class Race:
                 raise
             trial = refused_trial(values, budget)
         self.trials.append(trial)
-        if trial.score.rank == REACHED:
+        if trial.score.rank == Rank.REACHED:
             self.least = min(self.least, trial.units)
         self.told(len(self.trials))
         return trial

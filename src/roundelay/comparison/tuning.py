@@ -7,82 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from roundelay.comparison.budget import ground
-from roundelay.comparison.costs import brief, in_words, short
-from roundelay.comparison.naming import named, value_in_words
-from roundelay.comparison.naming import parameters as parameters_of
+from roundelay.comparison.costs import brief, short
+from roundelay.comparison.ground import checked_ground
+from roundelay.comparison.naming import named, parameters as parameters_of, value_in_words
 from roundelay.comparison.search import Coordinate, Point, Score, Search, coordinates_of
-from roundelay.comparison.trials import DIVERGED, REACHED, SHORT, Race, Trial
+from roundelay.comparison.trials import Race, Rank, Trial
 from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.drive import Bar, Report
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
+from roundelay.networks.network_checks import join_names
 from roundelay.problems import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def what_was_tuned(name: str, first: Trial, best: Trial, evaluations: int, seeds: Sequence[int]) -> str:
-    """Which parameters, on which seeds, by how many evaluations, from what to what."""
-    changes = [
-        f"{parameter} from {value_in_words(first.values[parameter])} to {value_in_words(value)}"
-        if value != first.values[parameter]
-        else f"{parameter} stayed at {value_in_words(value)}"
-        for parameter, value in best.values.items()
-    ]
-    names = in_words(list(best.values))
-    times = "1 evaluation" if evaluations == 1 else f"{evaluations} evaluations"
-    return f"{names} of {name} {_were(len(best.values))} tuned on {seeds_in_words(seeds)} with {times}: {', '.join(changes)}."
-
-
-def what_it_gained(first: Trial, best: Trial, level: float, units: float) -> str:
-    """The cost before and after, or why there is none."""
-    goal = short(level)
-    if best.score.rank == REACHED and first.score.rank == REACHED:
-        return f"The median cost to {goal} went from {first.units:,.0f} to {best.units:,.0f} units."
-    if best.score.rank == REACHED:
-        return f"The start did not come to {goal} ({first.outcome}); the tuned setting needs {best.units:,.0f} units."
-    if best.score.rank == SHORT:
-        return f"No setting came to {goal} within {units:,.0f} units; taken is the one with the least error, {brief(best.error)}."
-    if best.score.rank == DIVERGED:
-        return "Every setting diverged; taken is the one that did so last."
-    return "No setting could be run."
-
-
-def what_was_kept(kept: Mapping[str, Any]) -> str:
-    """The parameters that were left as they were."""
-    return f"As given: {', '.join(f'{name}={value_in_words(value)}' for name, value in kept.items())}." if kept else ""
-
-
-def how_it_ended(extended: int, open_edges: Sequence[str], fewer: bool, interrupted: bool) -> str:
-    """What is unusual about the search."""
-    sentences = []
-    if extended:
-        sentences.append(
-            f"{extended} of these evaluations came on top, since the best value was at the edge of what had been tried."
-        )
-    if open_edges:
-        sentences.append(f"The best {in_words(list(open_edges))} is still at the edge of what was tried.")
-    if fewer:
-        sentences.append("Fewer than allowed were needed: the factor from one value to the next had become 1.05.")
-    if interrupted:
-        sentences.append("The search was interrupted; this is the best so far.")
-    return " ".join(sentences)
-
-
-def seeds_in_words(seeds: Sequence[int]) -> str:
-    """Which seeds: one, a range, or a list."""
-    if len(seeds) == 1:
-        return f"the seed {seeds[0]}"
-    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
-        return f"the seeds {seeds[0]} to {seeds[-1]}"
-    return f"the seeds {in_words([str(seed) for seed in seeds])}"
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +108,7 @@ def tune(
     finite_number("level", level, above=0.0)
     finite_number("units", units, above=0.0)
     whole_number("evaluations", evaluations, least=1)
-    place = ground(problem, network, seeds, conditions, engine)
+    place = checked_ground(problem, network, seeds, conditions, engine)
     start = algorithm.resolved(place.problem_of(place.seeds[0])) if hasattr(algorithm, "resolved") else algorithm
     coordinates = coordinates_of(start, parameters)
     if not coordinates:
@@ -188,6 +127,13 @@ def tune(
     finally:
         if bar is not None:
             bar.close()
+
+
+def untuned(algorithm: Any, why: str, seeds: tuple[int, ...] = (), level: float = math.nan) -> Tuning:
+    """An algorithm that is taken as it is, and why."""
+    kept = parameters_of(algorithm)
+    words = " ".join(filter(None, [why, _what_was_kept(kept)]))
+    return Tuning(algorithm, algorithm, (), kept, (), None, 0, True, False, seeds, level, words)
 
 
 def _tuned(name: str, race: Race, coordinates: tuple[Coordinate, ...], evaluations: int) -> Tuning:
@@ -219,10 +165,10 @@ def _tuned(name: str, race: Race, coordinates: tuple[Coordinate, ...], evaluatio
     edges = _at_the_edge(coordinates, best, race.trials)
     fewer = len(race.trials) - search.extended < evaluations and not interrupted
     sentences = [
-        what_was_tuned(name, first, best, len(race.trials), race.place.seeds),
-        what_it_gained(first, best, race.level, race.units),
-        what_was_kept(kept),
-        how_it_ended(search.extended, edges, fewer, interrupted),
+        _what_was_tuned(name, first, best, len(race.trials), race.place.seeds),
+        _what_it_gained(first, best, race.level, race.units),
+        _what_was_kept(kept),
+        _how_it_ended(search.extended, edges, fewer, interrupted),
     ]
     return Tuning(
         algorithm=replace(race.start, **best.values),
@@ -251,8 +197,65 @@ def _at_the_edge(coordinates: Sequence[Coordinate], best: Trial, trials: Sequenc
     return names
 
 
-def untuned(algorithm: Any, why: str, seeds: tuple[int, ...] = (), level: float = math.nan) -> Tuning:
-    """An algorithm that is taken as it is, and why."""
-    kept = parameters_of(algorithm)
-    words = " ".join(filter(None, [why, what_was_kept(kept)]))
-    return Tuning(algorithm, algorithm, (), kept, (), None, 0, True, False, seeds, level, words)
+# ------------------------------------------------------------ in sentences
+
+
+def _what_was_tuned(name: str, first: Trial, best: Trial, evaluations: int, seeds: Sequence[int]) -> str:
+    """Which parameters, on which seeds, by how many evaluations, from what to what."""
+    changes = [
+        f"{parameter} from {value_in_words(first.values[parameter])} to {value_in_words(value)}"
+        if value != first.values[parameter]
+        else f"{parameter} stayed at {value_in_words(value)}"
+        for parameter, value in best.values.items()
+    ]
+    names = join_names(list(best.values))
+    times = "1 evaluation" if evaluations == 1 else f"{evaluations} evaluations"
+    return f"{names} of {name} {_were(len(best.values))} tuned on {_seeds_in_words(seeds)} with {times}: {', '.join(changes)}."
+
+
+def _what_it_gained(first: Trial, best: Trial, level: float, units: float) -> str:
+    """The cost before and after, or why there is none."""
+    goal = short(level)
+    if best.score.rank == Rank.REACHED and first.score.rank == Rank.REACHED:
+        return f"The median cost to {goal} went from {first.units:,.0f} to {best.units:,.0f} units."
+    if best.score.rank == Rank.REACHED:
+        return f"The start did not come to {goal} ({first.outcome}); the tuned setting needs {best.units:,.0f} units."
+    if best.score.rank == Rank.SHORT:
+        return f"No setting came to {goal} within {units:,.0f} units; taken is the one with the least error, {brief(best.error)}."
+    if best.score.rank == Rank.DIVERGED:
+        return "Every setting diverged; taken is the one that did so last."
+    return "No setting could be run."
+
+
+def _what_was_kept(kept: Mapping[str, Any]) -> str:
+    """The parameters that were left as they were."""
+    return f"As given: {', '.join(f'{name}={value_in_words(value)}' for name, value in kept.items())}." if kept else ""
+
+
+def _how_it_ended(extended: int, open_edges: Sequence[str], fewer: bool, interrupted: bool) -> str:
+    """What is unusual about the search."""
+    sentences = []
+    if extended:
+        sentences.append(
+            f"{extended} of these evaluations came on top, since the best value was at the edge of what had been tried."
+        )
+    if open_edges:
+        sentences.append(f"The best {join_names(list(open_edges))} is still at the edge of what was tried.")
+    if fewer:
+        sentences.append("Fewer than allowed were needed: the factor from one value to the next had become 1.05.")
+    if interrupted:
+        sentences.append("The search was interrupted; this is the best so far.")
+    return " ".join(sentences)
+
+
+def _seeds_in_words(seeds: Sequence[int]) -> str:
+    """Which seeds: one, a range, or a list."""
+    if len(seeds) == 1:
+        return f"the seed {seeds[0]}"
+    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"the seeds {seeds[0]} to {seeds[-1]}"
+    return f"the seeds {join_names([str(seed) for seed in seeds])}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -12,6 +12,8 @@ from typing import Any
 from roundelay.engine.drive import deferred_interrupt
 
 Submit = Callable[..., Future[Any]]
+# (what, done, total): who wants to know how far the work is.
+Told = Callable[[str, int, int], None]
 
 
 @contextmanager

@@ -1,21 +1,24 @@
 """Runs an algorithm in one process: compiled or plain Python, with recording."""
 
-from roundelay.engine.ensemble import Ensemble
-from roundelay.engine.monitors import AugmentedLagrangian, Invariant, KKTResiduals, Monitor
-from roundelay.engine.result import Readout, Run
-from roundelay.engine.simulate import simulate
-from roundelay.engine.storage import load_run
-from roundelay.transcripts import Transcript
-
-__all__ = [
-    "AugmentedLagrangian",
-    "Ensemble",
-    "Invariant",
-    "KKTResiduals",
-    "Monitor",
-    "Readout",
-    "Run",
-    "Transcript",
-    "load_run",
-    "simulate",
-]
+from roundelay.engine.ensemble import (
+    Ensemble as Ensemble,
+)
+from roundelay.engine.monitors import (
+    AugmentedLagrangian as AugmentedLagrangian,
+    Invariant as Invariant,
+    KKTResiduals as KKTResiduals,
+    Monitor as Monitor,
+)
+from roundelay.engine.result import (
+    Readout as Readout,
+    Run as Run,
+)
+from roundelay.engine.simulate import (
+    simulate as simulate,
+)
+from roundelay.engine.storage import (
+    load_run as load_run,
+)
+from roundelay.transcripts import (
+    Transcript as Transcript,
+)

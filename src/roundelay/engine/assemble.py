@@ -1,4 +1,8 @@
-"""Choose the engine, and put the module of a run together."""
+"""Choose the engine, and put the module of a run together.
+
+A run is made of parts, each with kernel functions in source (`Assembly`). Their texts, with all that they refer to, make
+one module (`Recipe`), which runs as plain Python or is compiled and kept on disk (`prepare`).
+"""
 
 from __future__ import annotations
 
@@ -27,21 +31,168 @@ import numpy as np
 
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
-from roundelay.engine import gossip_loop
-from roundelay.engine import token_loop as loop
-from roundelay.kernels import Part, bulk, primitives, random
-from roundelay.kernels import bulk as gaps
-from roundelay.kernels import sums as compiled_sums
+from roundelay.engine import gossip_loop, token_loop
+from roundelay.kernels import Exchange, Part, Visit, bulk, primitives, random, sums as compiled_sums
 from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates
 from roundelay.networks import Network
 from roundelay.problems import Problem
 
+EngineChoice = Literal["auto", "compiled", "python"]
+
+# With more agents than this their states no longer stay in the processor's cache from lap to lap.
+MANY = 10_000
+
+TOKEN_SHAPES: tuple[Any, ...] = (
+    Visit,
+    Agents,
+    token_loop.Trail,
+    token_loop.Gauge,
+    token_loop.Log,
+    token_loop.Post,
+    token_loop.Reader,
+    token_loop.Rule,
+)
+GOSSIP_SHAPES: tuple[Any, ...] = (
+    Exchange,
+    gossip_loop.Mail,
+    token_loop.Gauge,
+    gossip_loop.GossipLog,
+    gossip_loop.GossipRule,
+)
+
+
+class CannotCompileError(ValueError):
+    """The compiled engine can't run this, for the reason that the message gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """What a run is put together from: the parts, in the order of the loop's arguments, and the loop itself."""
+
+    parts: tuple[Part, ...]
+    travel: Callable[..., int]
+    dim: int
+    handed: tuple[Any, ...]
+    literals: tuple[tuple[str, int], ...]
+    defaults: tuple[tuple[str, Callable[..., Any]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The loop ready to be called, with the numbers of the parts, which engine it is of and why.
+
+    `functions()` is the module as plain Python, whose other functions can be called one by one.
+    """
+
+    travel: Callable[..., int]
+    numbers: tuple[Any, ...]
+    engine: Literal["compiled", "python"]
+    reason: str
+    functions: Callable[[], Any]
+
+
+def token_assembly(
+    method: TokenMethod, problem: Problem, network: Network, conditions: NetworkConditions | None = None
+) -> Assembly:
+    """What a token method is put together from."""
+    crossing = Part(())
+    if conditions is not None:
+        crossing = conditions.part(network, network.neighbour_starts, network.neighbours)
+    parts = (problem.kernel(), method.update(), method.walk.part(network), crossing)
+    literals = (
+        ("DIM", problem.dim),
+        ("TOKENS", method.tokens),
+        ("VECTORS", vectors_of(method)),
+        ("FAR", int(problem.agents > MANY)),
+    )
+    return Assembly(
+        parts, token_loop.travel, problem.dim, _handed_shapes(TOKEN_SHAPES, conditions), literals, token_loop.DEFAULTS
+    )
+
+
+def gossip_assembly(
+    method: GossipMethod,
+    problem: Problem,
+    network: Network,
+    mixing: MixingNumbers,
+    conditions: NetworkConditions | None = None,
+) -> Assembly:
+    """What a gossip method is put together from."""
+    crossing = Part(())
+    if conditions is not None:
+        crossing = conditions.part(network, mixing.starts, mixing.neighbours)
+    parts = (
+        problem.kernel(),
+        method.update(problem, network),
+        method.channel.part(problem.dim),
+        Part((), mixing),
+        crossing,
+    )
+    literals = (
+        ("DIM", problem.dim),
+        ("VECTORS", method.vectors),
+        ("EXCHANGES", method.exchanges(network)),
+        ("INCREMENTS", int(method.sends_increments)),
+    )
+    states = method.start_states(problem, network, 0)
+    handed = (states, *_handed_shapes(GOSSIP_SHAPES, conditions))
+    return Assembly(parts, gossip_loop.travel, problem.dim, handed, literals, gossip_loop.DEFAULTS)
+
+
+def _handed_shapes(shapes: tuple[Any, ...], conditions: NetworkConditions | None) -> tuple[Any, ...]:
+    every = shapes if conditions is None else (*shapes, LinkStates)
+    return tuple(shape(*shape._fields) for shape in every)
+
+
+def recipe_of(assembly: Assembly, compiled: bool) -> Recipe:
+    """All that the module of a run contains."""
+    handed = (*(part.numbers for part in assembly.parts), *assembly.handed)
+    entry = (("travel", assembly.travel),)
+    return recipe(assembly.parts, handed, entry, assembly.literals, compiled, assembly.defaults)
+
+
+def check_engine(choice: EngineChoice) -> None:
+    """An engine is one of two, or left open."""
+    if choice not in ("auto", "compiled", "python"):
+        raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
+
+
+def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
+    """The loop, by the chosen engine."""
+    check_engine(choice)
+    numbers = tuple(part.numbers for part in assembly.parts)
+
+    def plain() -> Any:
+        return python_module(recipe_of(assembly, compiled=False), assembly.dim)
+
+    if choice == "python":
+        module = plain()
+        return Prepared(module.travel, numbers, "python", "as asked", lambda: module)
+    reason = "; ".join(part.why_not_compiled for part in assembly.parts if part.why_not_compiled)
+    if not reason:
+        try:
+            module = compiled_module(recipe_of(assembly, compiled=True), assembly.dim)
+        except CannotCompileError as error:
+            reason = str(error)
+        else:
+            why = "as asked" if choice == "compiled" else "every part of the run can be compiled"
+            return Prepared(module.travel, numbers, "compiled", why, plain)
+    if choice == "compiled":
+        raise CannotCompileError(
+            f'The compiled engine can\'t run this: {reason.rstrip(".")}. Use engine="python" or engine="auto".'
+        )
+    return Prepared(plain().travel, numbers, "python", reason, plain)
+
+
+# ---------------------------------------------------------------- all that a module contains
+
 PRIMITIVES = ("each", "vector", "matrix", "prefetch", "dot", "norm", "distance", "solve_positive")
 SUMS = ("gather", "flagged", "latest")
 DRAWS = ("uniform", "uniforms", "normals", "chances")
-BULK = (("random_words", bulk.random_words), ("draw_gaps", gaps.draw_gaps))
+BULK = (("random_words", bulk.random_words), ("draw_gaps", bulk.draw_gaps))
 COMPILED = (
     ("dot", compiled_sums.dot),
     ("norm", compiled_sums.norm),
@@ -55,7 +206,7 @@ COMPILED = (
     ("normals", random.compiled_normals),
     ("chances", random.compiled_chances),
     ("random_words", bulk.compiled_words),
-    ("draw_gaps", gaps.compiled_gaps),
+    ("draw_gaps", bulk.compiled_gaps),
     ("block_of_bits", bulk.block_of_bits),
     ("philox32", bulk.philox32),
     ("block_of_words", random.block_of_words),
@@ -63,10 +214,8 @@ COMPILED = (
     ("philox", random.philox),
 )
 MODULES = {"math": math, "np": np}
-
-
-class CannotCompileError(ValueError):
-    """The compiled engine can't run this, for the reason that the message gives."""
+# Kernel functions may make these of their numbers.
+TUPLES = ("Visit", "Exchange")
 
 
 @dataclass(frozen=True)
@@ -117,7 +266,7 @@ def recipe(
     while queue:
         slot, function = queue.pop()
         texts[slot], names = _definition(function, slot)
-        for name in names - chosen - set(MODULES):
+        for name in names - chosen - {*MODULES, *TUPLES}:
             meant = function.__globals__.get(name, _MISSING)
             if meant is _MISSING and (hasattr(builtins, name) or name in functions or name in provided):
                 continue
@@ -148,7 +297,7 @@ def recipe(
 
 def _same_function(meant: Callable[..., Any], filler: Callable[..., Any] | None) -> bool:
     """Whether a name means what the module has under it: the same function, an open slot, or a primitive."""
-    own = meant.__module__.startswith("roundelay.kernels.") or meant.__module__ == "roundelay.kernels.sums"
+    own = meant.__module__.startswith("roundelay.kernels.")
     return meant is filler or getattr(meant, "is_slot", False) or own
 
 
@@ -157,6 +306,9 @@ def _clash(name: str, function: Callable[..., Any]) -> ValueError:
         f"The name {name!r} in the kernel function {function.__qualname__} means something else in another kernel function "
         "of the same run: give one of them another name."
     )
+
+
+# ---------------------------------------------------------------- the module, plain and compiled
 
 
 def python_module(recipe: Recipe, dim: int) -> types.ModuleType:
@@ -169,7 +321,7 @@ def _python_module(recipe: Recipe, dim: int) -> types.ModuleType:
     text = f"from __future__ import annotations\nimport math\nimport numpy as np\n\n{recipe.body}\n"
     name = f"roundelay_python_{_digest(text)}"
     module = types.ModuleType(name)
-    for primitive in (*PRIMITIVES, *SUMS):
+    for primitive in (*PRIMITIVES, *SUMS, *TUPLES):
         setattr(module, primitive, getattr(primitives, primitive))
     for draw in DRAWS:
         setattr(module, draw, getattr(random, draw))
@@ -229,6 +381,7 @@ from roundelay.kernels.compiled import (
     INNER, OUTER, each, full_product, prefetch, stack_vector as eight_lanes,
     heap_matrix, heap_vector, stack_matrix, stack_vector,
 )
+from roundelay.kernels.primitives import Exchange, Visit
 """
 
 
@@ -290,6 +443,8 @@ def cache_folder() -> Path:
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
         return temporary
 
+
+# ---------------------------------------------------------------- functions as text
 
 _MISSING = object()
 
@@ -373,129 +528,3 @@ def _shapes(handed: Iterable[Any]) -> set[str]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-EngineChoice = Literal["auto", "compiled", "python"]
-
-# With more agents than this their states no longer stay in the processor's cache from lap to lap.
-MANY = 10_000
-
-TOKEN_SHAPES: tuple[Any, ...] = (loop.Agents, loop.Trail, loop.Gauge, loop.Log, loop.Post, loop.Reader, loop.Rule)
-GOSSIP_SHAPES: tuple[Any, ...] = (gossip_loop.Mail, loop.Gauge, gossip_loop.GossipLog, gossip_loop.GossipRule)
-
-
-@dataclass(frozen=True, eq=False)
-class Assembly:
-    """What a run is put together from: the parts, in the order of the loop's arguments, and the loop itself."""
-
-    parts: tuple[Part, ...]
-    travel: Callable[..., int]
-    dim: int
-    handed: tuple[Any, ...]
-    literals: tuple[tuple[str, int], ...]
-    defaults: tuple[tuple[str, Callable[..., Any]], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The loop ready to be called, with the numbers of the parts, which engine it is of and why.
-
-    `functions()` is the module as plain Python, whose other functions can be called one by one.
-    """
-
-    travel: Callable[..., int]
-    numbers: tuple[Any, ...]
-    engine: Literal["compiled", "python"]
-    reason: str
-    functions: Callable[[], Any]
-
-
-def token_assembly(
-    method: TokenMethod, problem: Problem, network: Network, conditions: NetworkConditions | None = None
-) -> Assembly:
-    """What a token method is put together from."""
-    crossing = Part(())
-    if conditions is not None:
-        crossing = conditions.part(network, network.neighbour_starts, network.neighbours)
-    parts = (problem.kernel(), method.update(), method.walk.part(network), crossing)
-    literals = (
-        ("DIM", problem.dim),
-        ("TOKENS", method.tokens),
-        ("VECTORS", vectors_of(method)),
-        ("FAR", int(problem.agents > MANY)),
-    )
-    return Assembly(parts, loop.travel, problem.dim, _handed_shapes(TOKEN_SHAPES, conditions), literals, loop.DEFAULTS)
-
-
-def gossip_assembly(
-    method: GossipMethod,
-    problem: Problem,
-    network: Network,
-    mixing: MixingNumbers,
-    conditions: NetworkConditions | None = None,
-) -> Assembly:
-    """What a gossip method is put together from."""
-    crossing = Part(())
-    if conditions is not None:
-        crossing = conditions.part(network, mixing.starts, mixing.neighbours)
-    parts = (
-        problem.kernel(),
-        method.update(problem, network),
-        method.channel.part(problem.dim),
-        Part((), mixing),
-        crossing,
-    )
-    literals = (
-        ("DIM", problem.dim),
-        ("VECTORS", method.vectors),
-        ("EXCHANGES", method.exchanges(network)),
-        ("INCREMENTS", int(method.sends_increments)),
-    )
-    states = method.start_states(problem, network, 0)
-    handed = (states, *_handed_shapes(GOSSIP_SHAPES, conditions))
-    return Assembly(parts, gossip_loop.travel, problem.dim, handed, literals, gossip_loop.DEFAULTS)
-
-
-def _handed_shapes(shapes: tuple[Any, ...], conditions: NetworkConditions | None) -> tuple[Any, ...]:
-    every = shapes if conditions is None else (*shapes, LinkStates)
-    return tuple(shape(*shape._fields) for shape in every)
-
-
-def recipe_of(assembly: Assembly, compiled: bool) -> Recipe:
-    """All that the module of a run contains."""
-    handed = (*(part.numbers for part in assembly.parts), *assembly.handed)
-    entry = (("travel", assembly.travel),)
-    return recipe(assembly.parts, handed, entry, assembly.literals, compiled, assembly.defaults)
-
-
-def check_engine(choice: EngineChoice) -> None:
-    """An engine is one of two, or left open."""
-    if choice not in ("auto", "compiled", "python"):
-        raise ValueError(f'engine is {choice!r}: use "auto", "compiled" or "python".')
-
-
-def prepare(assembly: Assembly, choice: EngineChoice) -> Prepared:
-    """The loop, by the chosen engine."""
-    check_engine(choice)
-    numbers = tuple(part.numbers for part in assembly.parts)
-
-    def plain() -> Any:
-        return python_module(recipe_of(assembly, compiled=False), assembly.dim)
-
-    if choice == "python":
-        module = plain()
-        return Prepared(module.travel, numbers, "python", "as asked", lambda: module)
-    reason = "; ".join(part.why_not_compiled for part in assembly.parts if part.why_not_compiled)
-    if not reason:
-        try:
-            module = compiled_module(recipe_of(assembly, compiled=True), assembly.dim)
-        except CannotCompileError as error:
-            reason = str(error)
-        else:
-            why = "as asked" if choice == "compiled" else "every part of the run can be compiled"
-            return Prepared(module.travel, numbers, "compiled", why, plain)
-    if choice == "compiled":
-        raise CannotCompileError(
-            f'The compiled engine can\'t run this: {reason.rstrip(".")}. Use engine="python" or engine="auto".'
-        )
-    return Prepared(plain().travel, numbers, "python", reason, plain)

@@ -1,4 +1,4 @@
-"""What is refused before a run starts, in words."""
+"""What may be asked of a run, and what is refused in words before it starts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,23 @@ from roundelay.networks import Network
 from roundelay.problems import Problem
 
 
+@dataclass(frozen=True)
+class Options:
+    """How to run and what to keep; `simulate` explains each."""
+
+    hops: int | None = None
+    iterations: int | None = None
+    conditions: NetworkConditions | None = None
+    engine: EngineChoice = "auto"
+    record: int | Sequence[int] | None = None
+    transcript: bool = False
+    monitors: tuple[Monitor, ...] = ()
+    tolerance: float | None = None
+    content: float | None = None
+    reader: int = 0
+    budget: Budget | None = None
+
+
 class Budget(Protocol):
     """Something that visits use up, agent by agent."""
 
@@ -35,51 +52,7 @@ class Budget(Protocol):
         """Whether an agent may have so many visits in all, of which there are `most` at the most."""
 
 
-def hops_within(
-    budget: Budget | None, method: TokenMethod, problem: Problem, network: Network, seed: int, hops: int
-) -> tuple[int, str]:
-    """The largest number of hops with which no agent exceeds the budget, and in words why one more would be too many.
-
-    A walk depends on the seed and on the visits, never on the data; so it can be made ahead of the run, and that the run
-    ends where it does tells nobody anything of the data.
-    """
-    if budget is None:
-        return hops, ""
-    part, allows = method.walk.part(network), budget.allowance(method, problem, hops)
-    functions, numbers, tokens = dict(part.functions), part.numbers, method.tokens
-    places = [int(place) for place in method.walk.first_places(network, seed, tokens)]
-    visits = np.zeros(problem.agents, np.int64)
-    for hop in range(hops):
-        token = hop % tokens
-        if hop >= tokens:  # the first visit is in place
-            places[token] = int(functions["advance"](numbers, seed, hop, places[token], visits))
-        agent = int(functions["agent_at"](numbers, places[token]))
-        if functions["works"](numbers, places[token]):
-            if not allows(agent, int(visits[agent]) + 1):
-                return hop, f"visit {visits[agent] + 1} of agent {agent}, which is next, would exceed {budget.words}"
-            visits[agent] += 1
-    return hops, ""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run and what to keep; `simulate` explains each."""
-
-    hops: int | None
-    iterations: int | None
-    conditions: NetworkConditions | None
-    engine: EngineChoice
-    record: int | Sequence[int] | None
-    transcript: bool
-    monitors: tuple[Monitor, ...]
-    tolerance: float | None
-    content: float | None
-    reader: int
-    budget: Budget | None = None
-
-
-# History rows where the user does not choose.
-ROWS = 1000
+# ---------------------------------------------------------------- who runs, on what
 
 # What a run needs of a problem.
 PROBLEM = ("agents", "dim", "kernel", "optimum", "values", "gradients", "objective_gaps")
@@ -118,12 +91,6 @@ def the_network(network: Any, seed: int) -> Network:
     return made
 
 
-def check_seed(seed: int) -> None:
-    """A seed has 64 bits."""
-    if not 0 <= seed < SEEDS:
-        raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
-
-
 def the_method(algorithm: Any, problem: Problem, network: Network) -> tuple[Any, Any]:
     """The algorithm with all its parameters set, and its parts; both fit the problem and the network."""
     if isinstance(algorithm, type) or not hasattr(algorithm, "parts"):
@@ -145,12 +112,31 @@ def the_method(algorithm: Any, problem: Problem, network: Network) -> tuple[Any,
     return algorithm, method
 
 
+def check_seed(seed: int) -> None:
+    """A seed has 64 bits."""
+    if not 0 <= seed < SEEDS:
+        raise ValueError(f"The seed is {seed}: use a whole number from 0 to 2**64 - 1.")
+
+
+def the_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """The seeds as whole numbers, at least one."""
+    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
+        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
+    keys = tuple(whole_number("A seed", seed) for seed in seeds)
+    if not keys:
+        raise ValueError("seeds is empty: give at least one seed.")
+    return keys
+
+
 def check_conditions(conditions: Any) -> None:
     """The network's conditions are one object, or none."""
     if conditions is not None and not isinstance(conditions, NetworkConditions):
         raise ValueError(
             f"conditions is {conditions!r}: use roundelay.NetworkConditions, for instance NetworkConditions(loss=BernoulliLoss(0.1))."
         )
+
+
+# ---------------------------------------------------------------- how long, and what is kept
 
 
 def steps_of(options: Options, noun: Literal["hops", "iterations"], name: str) -> int:
@@ -167,10 +153,136 @@ def steps_of(options: Options, noun: Literal["hops", "iterations"], name: str) -
     return whole_number(noun, given, least=0)
 
 
+def hops_within(
+    budget: Budget | None, method: TokenMethod, problem: Problem, network: Network, seed: int, hops: int
+) -> tuple[int, str]:
+    """The largest number of hops with which no agent exceeds the budget, and in words why one more would be too many.
+
+    A walk depends on the seed and on the visits, never on the data; so it can be made ahead of the run, and that the run
+    ends where it does tells nobody anything of the data.
+    """
+    if budget is None:
+        return hops, ""
+    part, allows = method.walk.part(network), budget.allowance(method, problem, hops)
+    functions, numbers, tokens = dict(part.functions), part.numbers, method.tokens
+    places = [int(place) for place in method.walk.first_places(network, seed, tokens)]
+    visits = np.zeros(problem.agents, np.int64)
+    for hop in range(hops):
+        token = hop % tokens
+        if hop >= tokens:  # the first visit is in place
+            places[token] = int(functions["advance"](numbers, seed, hop, places[token], visits))
+        agent = int(functions["agent_at"](numbers, places[token]))
+        if functions["works"](numbers, places[token]):
+            if not allows(agent, int(visits[agent]) + 1):
+                return hop, f"visit {visits[agent] + 1} of agent {agent}, which is next, would exceed {budget.words}"
+            visits[agent] += 1
+    return hops, ""
+
+
+# History rows where the user does not choose.
+ROWS = 1000
+
+
+def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
+    """The hops at which the history has a row; the last hop always has one."""
+    if record is None:
+        record = max(1, hops // ROWS)
+    if np.ndim(record) == 0:
+        marks = np.arange(0, hops + 1, whole_number("record", record, least=1), dtype=np.int64)
+    else:
+        marks = np.unique(
+            np.array([whole_number("A recorded step", step) for step in cast(Sequence[int], record)], np.int64)
+        )
+        if len(marks) and (marks[0] < 0 or marks[-1] > hops):
+            raise ValueError(
+                f"record asks for the steps {marks[0]} to {marks[-1]}, but the run has the steps 0 to {hops}."
+            )
+    return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
+
+
+def marks_up_to(hops: int, marks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The marks of a run that ends at this hop."""
+    return np.append(marks[marks < hops], np.int64(hops))
+
+
 def check_reader(reader: int, agents: int) -> None:
     """A reader is one of the agents."""
     if not 0 <= reader < agents:
         raise ValueError(f"reader is {reader}: the agents are numbered from 0 to {agents - 1}.")
+
+
+def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) -> None:
+    """Every monitor must mean something for the method."""
+    for monitor in monitors:
+        if isinstance(monitor, type) or not hasattr(monitor, "measure"):
+            raise ValueError(f"{monitor!r} is not a monitor: use an object such as roundelay.KKTResiduals().")
+        refusal = monitor.refusal(method)
+        if refusal:
+            raise ValueError(f"{type(monitor).__name__} can't watch {name}: {refusal}. Leave it out.")
+
+
+# ---------------------------------------------------------------- what does not go together
+
+
+def check_tolerance(tolerance: float | None) -> None:
+    """A tolerance is positive."""
+    if tolerance is not None:
+        finite_number("tolerance", tolerance, above=0.0)
+
+
+def check_stopping(
+    tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str, noise: float = 0.0
+) -> None:
+    """A stopping rule must be one that can be met."""
+    for what, value in (("tolerance", tolerance), ("content", content)):
+        if value is not None:
+            finite_number(what, value, above=0.0)
+    if content is None:
+        return
+    reason = method.no_contentment(content, problem.dim, problem.agents)
+    if noise > 0.0:
+        reason = "the links' noise adds up in the token, so that what the agents find in balance is another problem"
+    if reason:
+        raise ValueError(
+            f"The agents' own stopping rule can't end {name} with content={content:g}: {reason}. "
+            "Leave `content` out and stop at `hops` or at a `tolerance`, or choose a larger value."
+        )
+
+
+def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
+    """The agents' own stopping rule rests on Σc_i = Nz, which a start must not break."""
+    gap, size = np.abs(initial_share.mean(axis=0) - token).max(), np.abs(initial_share).max()
+    if gap > 1e-9 * (1.0 + size):
+        raise ValueError(
+            f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = Nz: "
+            "leave `content` out, or use another start."
+        )
+
+
+def check_words(sealed: bool, masked: bool, noise: float, name: str) -> None:
+    """Words modulo 2⁶⁴ arrive as they were sent, or not at all."""
+    if noise > 0.0 and (sealed or masked):
+        what = "a sealed start" if sealed else "masked links"
+        raise ValueError(
+            f"{name} with {what} sends words of 64 bits, to which a link can't add noise: leave `noise` out of the network's conditions."
+        )
+
+
+def check_budget(options: Options, method: TokenMethod, problem: Problem, name: str) -> None:
+    """A budget must be one that the accounting can vouch for."""
+    budget = options.budget
+    if budget is None:
+        return
+    if isinstance(budget, type) or not hasattr(budget, "allowance"):
+        raise ValueError(f"budget is {budget!r}: use an object such as roundelay.PrivacyBudget(epsilon=1.0).")
+    reason = budget.refusal(method, problem)
+    if reason:
+        raise ValueError(f"{name} can't keep to a budget of {budget.words}: {reason}. Leave `budget` out.")
+    if options.tolerance is not None:
+        raise ValueError(
+            "When the error comes down to a tolerance depends on the data, so that the stop itself would tell something of "
+            "them that the budget does not count: leave `tolerance` out, or the budget."
+        )
 
 
 def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
@@ -204,97 +316,4 @@ def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
         raise ValueError(
             "A channel of differences needs every message, or sender and receiver would no longer hold the same: "
             "use resend=True in the network's conditions, or a channel without differences."
-        )
-
-
-def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) -> None:
-    """Every monitor must mean something for the method."""
-    for monitor in monitors:
-        if isinstance(monitor, type) or not hasattr(monitor, "measure"):
-            raise ValueError(f"{monitor!r} is not a monitor: use an object such as roundelay.KKTResiduals().")
-        refusal = monitor.refusal(method)
-        if refusal:
-            raise ValueError(f"{type(monitor).__name__} can't watch {name}: {refusal}. Leave it out.")
-
-
-def check_budget(options: Options, method: TokenMethod, problem: Problem, name: str) -> None:
-    """A budget must be one that the accounting can vouch for."""
-    budget = options.budget
-    if budget is None:
-        return
-    if isinstance(budget, type) or not hasattr(budget, "allowance"):
-        raise ValueError(f"budget is {budget!r}: use an object such as roundelay.PrivacyBudget(epsilon=1.0).")
-    reason = budget.refusal(method, problem)
-    if reason:
-        raise ValueError(f"{name} can't keep to a budget of {budget.words}: {reason}. Leave `budget` out.")
-    if options.tolerance is not None:
-        raise ValueError(
-            "When the error comes down to a tolerance depends on the data, so that the stop itself would tell something of "
-            "them that the budget does not count: leave `tolerance` out, or the budget."
-        )
-
-
-def check_stopping(
-    tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str, noise: float = 0.0
-) -> None:
-    """A stopping rule must be one that can be met."""
-    for what, value in (("tolerance", tolerance), ("content", content)):
-        if value is not None:
-            finite_number(what, value, above=0.0)
-    if content is None:
-        return
-    reason = method.no_contentment(content, problem.dim, problem.agents)
-    if noise > 0.0:
-        reason = "the links' noise adds up in the token, so that what the agents find in balance is another problem"
-    if reason:
-        raise ValueError(
-            f"The agents' own stopping rule can't end {name} with content={content:g}: {reason}. "
-            "Leave `content` out and stop at `hops` or at a `tolerance`, or choose a larger value."
-        )
-
-
-def check_tolerance(tolerance: float | None) -> None:
-    """A tolerance is positive."""
-    if tolerance is not None:
-        finite_number("tolerance", tolerance, above=0.0)
-
-
-def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
-    """The hops at which the history has a row; the last hop always has one."""
-    if record is None:
-        record = max(1, hops // ROWS)
-    if np.ndim(record) == 0:
-        marks = np.arange(0, hops + 1, whole_number("record", record, least=1), dtype=np.int64)
-    else:
-        marks = np.unique(
-            np.array([whole_number("A recorded step", step) for step in cast(Sequence[int], record)], np.int64)
-        )
-        if len(marks) and (marks[0] < 0 or marks[-1] > hops):
-            raise ValueError(
-                f"record asks for the steps {marks[0]} to {marks[-1]}, but the run has the steps 0 to {hops}."
-            )
-    return marks if len(marks) and marks[-1] == hops else np.append(marks, np.int64(hops))
-
-
-def marks_up_to(hops: int, marks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The marks of a run that ends at this hop."""
-    return np.append(marks[marks < hops], np.int64(hops))
-
-
-def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
-    """The agents' own stopping rule rests on Σc_i = Nz, which a start must not break."""
-    gap, size = np.abs(initial_share.mean(axis=0) - token).max(), np.abs(initial_share).max()
-    if gap > 1e-9 * (1.0 + size):
-        raise ValueError(
-            f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = Nz: "
-            "leave `content` out, or use another start."
-        )
-
-
-def check_words(sealed: bool, masked: bool, noise: float, name: str) -> None:
-    """Words modulo 2⁶⁴ arrive as they were sent, or not at all."""
-    if noise > 0.0 and (sealed or masked):
-        what = "a sealed start" if sealed else "masked links"
-        raise ValueError(
-            f"{name} with {what} sends words of 64 bits, to which a link can't add noise: leave `noise` out of the network's conditions."
         )

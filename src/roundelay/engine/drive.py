@@ -1,4 +1,7 @@
-"""Drive the hop loop from the start to a reason to stop."""
+"""Drive a loop from the start to a reason to stop: in pieces, so that somebody can watch and interrupt.
+
+`run_token` and `run_gossip` ask the driver for one piece after another, and do between two of them what their family needs.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,28 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from roundelay.engine import token_loop as loop
-from roundelay.engine.assemble import CannotCompileError, Prepared
-from roundelay.engine.monitors import Monitor, Snapshot
+from roundelay.engine.assemble import Assembly, CannotCompileError, Prepared, prepare
+from roundelay.engine.checks import Options, name_of
+from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import StopKind
-from roundelay.engine.state import State
+from roundelay.engine.token_loop import ALL_CONTENT, DIVERGED, RUNNING, TOLERANCE_MET
+from roundelay.kernels import Integers, Vector
+from roundelay.networks import Network
 from roundelay.problems import Problem
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+
+# ---------------------------------------------------------------- who interrupts
 
 
 @dataclass
@@ -56,6 +63,9 @@ def deferred_interrupt() -> Iterator[Interrupt]:
         yield interrupt
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+# ---------------------------------------------------------------- who watches
 
 
 Report = Callable[[int, int], None]
@@ -91,19 +101,47 @@ class Bar:
             self.progress.stop()
 
 
-STOPS: dict[int, StopKind] = {
-    loop.TOLERANCE_MET: "tolerance",
-    loop.ALL_CONTENT: "content",
-    loop.DIVERGED: "diverged",
-}
+@contextmanager
+def reporting(progress: Report | bool, title: str) -> Iterator[Report]:
+    """Whom to tell how much is done: a bar that is taken away at the end, a function of the user's, or nobody."""
+    if progress is not True:
+        yield progress if callable(progress) else _tell_nobody
+        return
+    bar = Bar(title)
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+def _tell_nobody(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+# ---------------------------------------------------------------- piece by piece
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One run that is asked for: a method on a problem over a network, from a seed; how; and who watches."""
+
+    algorithm: Any
+    method: Any
+    problem: Problem
+    network: Network
+    seed: int
+    options: Options
+    progress: Report | bool
+    interrupt: Interrupt
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return name_of(self.algorithm)
 
 
 class Drivable(Protocol):
     """What the driver needs of a state."""
-
-    @property
-    def method(self) -> Any:
-        """The method that runs."""
 
     @property
     def step(self) -> int:
@@ -114,7 +152,7 @@ class Drivable(Protocol):
         """How many rows the history has."""
 
     @property
-    def marks(self) -> NDArray[np.int64]:
+    def marks(self) -> Integers:
         """The steps at which the history has a row."""
 
     def handed(self) -> tuple[Any, ...]:
@@ -127,99 +165,105 @@ class Drivable(Protocol):
         """The row of the step at which the run ended."""
 
 
-Driven = TypeVar("Driven", bound=Drivable)
+STOPS: dict[int, StopKind] = {TOLERANCE_MET: "tolerance", ALL_CONTENT: "content", DIVERGED: "diverged"}
 
 
-@dataclass(frozen=True, eq=False)
-class Course(Generic[Driven]):
-    """How a run went: its last state, why it stopped, and what the monitors saw."""
+class Driver:
+    """Calls the loop in pieces of about a tenth of a second.
 
-    state: Driven
-    stop: StopKind
-    watched: list[tuple[float, ...]]
-
-
-def drive(
-    state: Driven,
-    prepared: Prepared,
-    problem: Problem,
-    seed: int,
-    steps: int,
-    at_the_end: StopKind,
-    monitors: Sequence[Monitor],
-    progress: Report | bool,
-    name: str,
-    interrupt: Interrupt,
-    before: Callable[[Driven, int], Driven] = lambda state, until: state,
-    confirm: Callable[[Driven], bool] = lambda state: True,
-) -> Course[Driven]:
-    """Call the loop in pieces of about a tenth of a second, so that somebody can watch and interrupt.
-
-    `before` is given the state, and how far the next piece goes; `confirm` is asked when all agents are content.
+    With each piece: `until` says how far it goes, `advance` makes it, and `reason_to_stop` says whether it was the last.
+    `prepared` is the loop by the engine that was asked for; where that was left open, by Python if it turns out not to compile.
     """
-    bar = Bar(name) if progress is True else None
-    report = bar if bar is not None else (progress if callable(progress) else None)
-    key = np.uint64(seed) if prepared.engine == "compiled" else seed
-    piece = 1000 if prepared.engine == "compiled" else 10
-    watched: list[tuple[float, ...]] = []
 
-    def look() -> None:
-        """Evaluate the monitors for the row that has just been written."""
-        snapshot = state.snapshot()
-        values = (monitor.measure(problem, state.method, snapshot) for monitor in monitors)
-        watched.append(tuple(number for numbers in values for number in numbers))
+    def __init__(self, assembly: Assembly, request: Request, steps: int, at_the_end: StopKind) -> None:
+        self.assembly, self.request, self.steps, self.at_the_end = assembly, request, steps, at_the_end
+        self._use(prepare(assembly, request.options.engine))
+        self._report: Report = _tell_nobody
+        self._watched: list[tuple[float, ...]] = []
 
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    def _use(self, prepared: Prepared) -> None:
+        compiled = prepared.engine == "compiled"
+        self.prepared = prepared
+        self._key: Any = np.uint64(self.request.seed) if compiled else self.request.seed
+        self._piece = 1000 if compiled else 10
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """While the loop runs somebody may watch, and numbers that leave all bounds are no news."""
+        with (
+            np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+            reporting(self.request.progress, self.request.name) as self._report,
+        ):
+            yield
+
+    def until(self, state: Drivable) -> int:
+        """How far the next piece goes: not beyond the next row, where monitors look at each."""
+        until = min(state.step + self._piece, self.steps)
+        if self.request.options.monitors and state.rows < len(state.marks):
+            until = min(until, int(state.marks[state.rows]))
+        return until
+
+    def advance(self, state: Drivable, until: int) -> int:
+        """Make a piece; returns what the loop reports."""
+        rows, began = state.rows, time.perf_counter()
         try:
-            while True:
-                rows, until = state.rows, min(state.step + piece, steps)
-                if monitors and rows < len(state.marks):
-                    until = min(until, int(state.marks[rows]))
-                state = before(state, until)
-                began = time.perf_counter()
-                status = _call(prepared, key, state, until)
-                took = time.perf_counter() - began
-                if monitors and state.rows > rows:
-                    look()
-                if report is not None:
-                    report(state.step, steps)
-                if status == loop.ALL_CONTENT and not confirm(state):
-                    status = loop.RUNNING
-                stop = STOPS.get(status, at_the_end)
-                if status != loop.RUNNING or state.step >= steps:
-                    break
-                if interrupt.asked:
-                    stop = "interrupted"
-                    break
-                piece = 2 * piece if took < 0.05 else max(piece // 2, 1) if took > 0.2 else piece
-        finally:
-            if bar is not None:
-                bar.close()
-    if state.rows == 0 or state.marks[state.rows - 1] != state.step:
-        state.write_last_row()
-        look()
-    return Course(state, stop, watched)
+            status = self._call(state, until)
+        except CannotCompileError as error:
+            if self.request.options.engine != "auto":
+                raise
+            # It was found out before the first step, so that the state is as it was.
+            self._use(replace(prepare(self.assembly, "python"), reason=str(error)))
+            status = self._call(state, self.until(state))
+        took = time.perf_counter() - began
+        self._piece = 2 * self._piece if took < 0.05 else max(self._piece // 2, 1) if took > 0.2 else self._piece
+        if state.rows > rows:
+            self._look(state)
+        self._report(state.step, self.steps)
+        return status
+
+    def _call(self, state: Drivable, until: int) -> int:
+        """The loop, up to a step; what numba can't compile is said in a sentence."""
+        try:
+            return self.prepared.travel(*self.prepared.numbers, self._key, *state.handed(), until)
+        except Exception as error:
+            if self.prepared.engine == "compiled" and type(error).__module__ == "numba.core.errors":
+                first = next(line for line in [*str(error).splitlines()[1:], str(error)] if line.strip())
+                raise CannotCompileError(
+                    f"The compiled engine can't run this: numba says {first.strip()!r}."
+                ) from error
+            raise
+
+    def reason_to_stop(self, state: Drivable, status: int) -> StopKind | None:
+        """Why this piece was the last; None where there is more to do."""
+        if status != RUNNING:
+            return STOPS[status]
+        if state.step >= self.steps:
+            return self.at_the_end
+        return "interrupted" if self.request.interrupt.asked else None
+
+    def write_last_row(self, state: Drivable) -> None:
+        """The history ends with a row of the step at which the run ended."""
+        if state.rows == 0 or state.marks[state.rows - 1] != state.step:
+            state.write_last_row()
+            self._look(state)
+
+    def _look(self, state: Drivable) -> None:
+        """Evaluate the monitors for the row that has just been written."""
+        if not self.request.options.monitors:
+            return
+        problem, method, snapshot = self.request.problem, self.request.method, state.snapshot()
+        values = (monitor.measure(problem, method, snapshot) for monitor in self.request.options.monitors)
+        self._watched.append(tuple(number for numbers in values for number in numbers))
+
+    @property
+    def columns(self) -> dict[str, Vector]:
+        """What the monitors saw, column by column."""
+        names = [column for monitor in self.request.options.monitors for column in monitor.columns]
+        return {column: np.array([row[k] for row in self._watched]) for k, column in enumerate(names)}
 
 
-def _call(prepared: Prepared, key: Any, state: Drivable, until: int) -> int:
-    """The loop, up to a step; what numba can't compile is said in a sentence."""
-    try:
-        return prepared.travel(*prepared.numbers, key, *state.handed(), until)
-    except Exception as error:
-        if prepared.engine == "compiled" and type(error).__module__ == "numba.core.errors":
-            first = next(line for line in [*str(error).splitlines()[1:], str(error)] if line.strip())
-            raise CannotCompileError(f"The compiled engine can't run this: numba says {first.strip()!r}.") from error
-        raise
-
-
-def all_confirm(state: State, prepared: Prepared) -> bool:
-    """The last lap: the frozen token goes round once more, and every agent says whether it is in balance with it.
-
-    While the agents were being counted the token still moved a little. With the token frozen, the mean of what
-    they find is the gradient of the mean function there, so a stop is right, not just likely.
-    """
-    agents, unrest, token = len(state.agents.x), prepared.functions().unrest, state.trail.tokens[0]
-    problem, method = prepared.numbers[:2]
-    return all(
-        unrest(problem, method, i, agents, token, state.agents.share[i]) <= state.rule.content for i in range(agents)
-    )
+def steps_of_rows(state: Drivable) -> Integers:
+    """The hop or iteration of each row of the history."""
+    step = np.append(state.marks[: state.rows], -1)[: state.rows]
+    step[-1] = state.step
+    return step

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.engine.drive import Bar, Interrupt, Report
+from roundelay.engine.checks import the_seeds
+from roundelay.engine.drive import Interrupt, Report, reporting
 from roundelay.engine.result import Run
 from roundelay.kernels import Vector
-from roundelay.kernels.checks import whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,28 +68,20 @@ def run_seeds(
     Runs of the Python engine take turns on one core. An interrupt ends the runs that are under way, drops those
     that had not begun, and what there is comes back.
     """
-    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
-        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
-    keys = [whole_number("A seed", seed) for seed in seeds]
-    if not keys:
-        raise ValueError("seeds is empty: give at least one seed.")
-    bar = Bar(f"{name}, {len(keys)} seeds") if progress is True else None
-    report = bar if bar is not None else (progress if callable(progress) else None)
+    keys = the_seeds(seeds)
     runs: list[Run] = []
-    try:
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            futures = [pool.submit(one, seed) for seed in keys]
-            for future in futures:
-                while not interrupt.asked and not future.done():
-                    wait([future], timeout=0.1)
-                if interrupt.asked:
-                    for other in futures:
-                        other.cancel()
-                if not future.cancelled():
-                    runs.append(future.result())
-                    if report is not None:
-                        report(len(runs), len(keys))
-    finally:
-        if bar is not None:
-            bar.close()
+    with (
+        reporting(progress, f"{name}, {len(keys)} seeds") as report,
+        ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+    ):
+        futures = [pool.submit(one, seed) for seed in keys]
+        for future in futures:
+            while not interrupt.asked and not future.done():
+                wait([future], timeout=0.1)
+            if interrupt.asked:
+                for other in futures:
+                    other.cancel()
+            if not future.cancelled():
+                runs.append(future.result())
+                report(len(runs), len(keys))
     return Ensemble(tuple(runs))

@@ -27,6 +27,7 @@ from roundelay.kernels import (
     INCREMENTS,
     VECTORS,
     Cube,
+    Exchange,
     Flags,
     Integers,
     Matrix,
@@ -246,7 +247,8 @@ def travel(
                     mail.sent[i] = 0
                     continue
                 take_turn(conditions, links, seed, i, k, exchange == 0 or not speaks(method, i, 0))
-                send(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], mail.draft)
+                at = Exchange(seed, i, k, exchange)
+                send(problem, method, at, states, mail.posted[i], mail.inbox[i], mail.draft)
                 if talking:
                     sent, weight, fraction = 0, 0, 0
                     for v in range(VECTORS):
@@ -281,7 +283,8 @@ def travel(
                     if talking:
                         for v in range(VECTORS):
                             collect(links, mixing, mail, i, v, mail.inbox[i, v])
-                    receive(problem, method, seed, i, k, exchange, states, mail.posted[i], mail.inbox[i], talking)
+                    at = Exchange(seed, i, k, exchange)
+                    receive(problem, method, at, states, mail.posted[i], mail.inbox[i], talking)
         k += 1
         if rule.error >= 0.0 or k % LOOKS == 0:
             _, error = sum_distances(states.x, gauge)

@@ -7,8 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from roundelay.algorithms import NoDefence, TokenMethod
-from roundelay.algorithms.token_method import TokenADMM
+from roundelay.algorithms.token_method import TokenMethod, has_shares
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.problems import Problem
 
@@ -53,13 +52,13 @@ class AugmentedLagrangian:
         """It needs ρ and multipliers."""
         return (
             ""
-            if isinstance(method, TokenADMM)
+            if has_shares(method)
             else "this augmented Lagrangian is that of a token and its agents, which incremental ADMM has"
         )
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
         """L_ρ."""
-        assert isinstance(method, TokenADMM)
+        assert has_shares(method)
         gap = snapshot.z - snapshot.x
         coupling = (snapshot.y * gap).sum() + 0.5 * method.rho * (gap**2).sum()
         return (float(problem.values(snapshot.x).sum() + coupling + method.regulariser.value(snapshot.z)),)
@@ -78,7 +77,7 @@ class KKTResiduals:
         """It needs multipliers."""
         return (
             ""
-            if isinstance(method, TokenADMM)
+            if has_shares(method)
             else "these KKT residuals are those of a token and its agents, which incremental ADMM has"
         )
 
@@ -116,7 +115,7 @@ class Invariant:
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
         """‖token − what it must be‖."""
         expected = method.mean_token(snapshot.x, snapshot.y)
-        if isinstance(method, TokenADMM) and not isinstance(method.defence, NoDefence):
+        if has_shares(method) and not method.shares_are_states:
             assert snapshot.share is not None
             expected = snapshot.share.mean(axis=0)
         assert expected is not None

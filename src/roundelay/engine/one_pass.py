@@ -9,18 +9,18 @@ import numpy as np
 from roundelay.algorithms.token.one_pass import is_quadratic
 from roundelay.engine.assemble import check_engine, python_module, recipe
 from roundelay.engine.checks import Options, check_reader, check_tolerance, marks_of
-from roundelay.engine.result import Journey, Record, Run, bytes_a_message
-from roundelay.engine.results import outcome_in_words
+from roundelay.engine.drive import Request
+from roundelay.engine.result import HistoryRows, Journey, Run, bytes_a_message, outcome_in_words
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.links.crossing import LinkStates, now
-from roundelay.networks import Network
 from roundelay.problems import Problem
 
 
-def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, options: Options) -> Run:
+def run_one_pass(request: Request) -> Run:
     """Hop after hop: sum up the normal equations, solve them, hand the solution round."""
-    check_one_pass(algorithm, problem, options)
+    problem, network, seed, options = request.problem, request.network, request.seed, request.options
+    check_one_pass(problem, options)
     agents, dim, tour = problem.agents, problem.dim, network.tour()
     lap = len(tour.order)
     full = 2 * lap - 1
@@ -74,7 +74,7 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         x[int(tour.order[-1])] = carried
         rows[-1] = (*rows[-1][:3], x.copy(), carried.copy())
     return Run(
-        algorithm=algorithm,
+        algorithm=request.algorithm,
         seed=seed,
         engine="python",
         engine_reason="there is no loop to compile",
@@ -86,7 +86,7 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
         x=x,
         y=np.zeros((agents, dim)),
         optimum=optimum,
-        record=_record(rows, optimum, dim),
+        record=_history_rows(rows, optimum, dim),
         journey=Journey(
             carried[None], np.bincount(tour.order[:hops][tour.works[:hops].astype(bool)], minlength=agents), tour.words,
             np.zeros((0, dim)), options.reader, False, 1.0,
@@ -96,7 +96,7 @@ def run_one_pass(algorithm: Any, problem: Problem, network: Network, seed: int, 
     )  # fmt: skip
 
 
-def check_one_pass(algorithm: Any, problem: Problem, options: Options) -> None:
+def check_one_pass(problem: Problem, options: Options) -> None:
     """What it can't do, in words."""
     if not is_quadratic(problem):
         raise ValueError(
@@ -122,13 +122,13 @@ def _disturbed(values: Any, noise: float, generator: np.random.Generator) -> Any
     return values + draws
 
 
-def _record(rows: list[tuple[Any, ...]], optimum: Vector, dim: int) -> Record:
+def _history_rows(rows: list[tuple[Any, ...]], optimum: Vector, dim: int) -> HistoryRows:
     steps, numbers, seconds, states, estimates = (list(column) for column in zip(*rows, strict=True))
     distances = np.array([np.linalg.norm(x - optimum, axis=1) for x in states])
     first = np.where(distances[0] > 0.0, distances[0], 1.0)
     sent = np.array(numbers)
     spread = [np.sqrt(((x - z) ** 2).sum(axis=1).mean()) for x, z in zip(states, estimates, strict=True)]
-    return Record(
+    return HistoryRows(
         np.array(steps),
         sent / dim,
         sent * bytes_a_message(1),

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.assemble import Prepared, prepare, token_assembly
-from roundelay.kernels import Matrix
+from roundelay.kernels import Matrix, Visit
 from roundelay.networks.constructors import ring
 from roundelay.networks.walks import Cycle
 from roundelay.problems import Problem
@@ -36,13 +37,14 @@ def replay(method: TokenADMM, problem: Problem, seed: int, visits: Visits) -> Re
     prepared = _prepared(method, problem)
     start = method.start_states(seed, problem)
     x, y, share = (np.array(part) for part in (start.x, start.y, start.share))
-    i, turn = visits.agent, 0
+    i, turn, agents = visits.agent, 0, Agents(x, y, share, np.zeros(problem.agents, np.int64))
     after_x, after_y = [x[i].copy()], [y[i].copy()]
     visit: Any = prepared.functions().visit
     for received, sent, hop, updates in zip(visits.received, visits.sent, visits.hop, visits.updates, strict=True):
         token = received.copy()
         for earlier in range(int(updates) - 1, -1, -1):  # on a random walk it may have kept the token for a while
-            visit(*prepared.numbers[:2], seed, i, int(hop) - earlier, turn, problem.agents, token, x, y, share, False)
+            at = Visit(seed, i, int(hop) - earlier, turn, problem.agents)
+            visit(*prepared.numbers[:2], at, token, agents, False)
             turn += 1
         if not np.allclose(token, sent, rtol=ROUNDING, atol=ROUNDING * float(np.abs(visits.sent).max())):
             raise ValueError(

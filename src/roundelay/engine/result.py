@@ -1,4 +1,4 @@
-"""What a simulation leaves behind."""
+"""What a simulation leaves behind: the run, the rows of its history, and what one agent can read out of its tokens."""
 
 from __future__ import annotations
 
@@ -20,103 +20,39 @@ if TYPE_CHECKING:
     from roundelay.problems import Problem, Regulariser
 
 
-@dataclass(frozen=True, eq=False)
-class Token:
-    """What one agent hands to the next: z, a vector of p numbers."""
-
-    z: Vector
-
-    def serialise(self) -> bytes:
-        """Little-endian doubles, eight bytes a coordinate. Costs in bytes are counted from this."""
-        return np.ascontiguousarray(self.z, "<f8").tobytes()
-
-
-def bytes_a_message(dim: int) -> int:
-    """What one token of dimension p weighs on the wire."""
-    return len(Token(np.zeros(dim)).serialise())
-
-
-# How many of the last tokens are used.
-WINDOW = 20
-
-# How many tokens are held back, one after another, to see whether the extrapolation stands still.
-HELD_BACK = 4
-
-# The extrapolation must move this much less than the token itself. Where a lap is one fixed linear map it
-# moves a hundred times less or better; where steps or walks are random it hardly ever does.
-TRUST = 0.02
-
-# The token's later steps must be this much shorter than its earlier ones: at a floor of noise, or of
-# rounding, they are not, and there is no limit to extrapolate to.
-SHRINKS = 0.8
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """`estimate`, and whether it is `extrapolated` or the last token as it came.
-
-    The agent judges both by what it has seen. `plain_residual` is how far the last lap moved the token.
-    `residual` is the same for the estimate: how far the last four tokens moved the extrapolation (infinite
-    where there is none). The extrapolation is taken where it moved far less than the token.
-    """
-
-    estimate: Vector
-    extrapolated: bool
-    residual: float
-    plain_residual: float
-    words: str
-
-
-def read_out(received: Matrix, token: Vector, lap_is_fixed: bool) -> Readout:
-    """The better of the token as it stands and the limit extrapolated from those that one agent received.
-
-    `lap_is_fixed` says that the token comes round by the same way each lap and that the method keeps an
-    invariant: otherwise there is no sequence to extrapolate, or one that leads beside the optimum.
-    """
-    plain = float(np.linalg.norm(received[-1] - received[-2])) if len(received) > 1 else np.inf
-    if not lap_is_fixed:
-        words = "The plain token: on a random walk, or without an invariant, there is nothing to extrapolate."
-        return Readout(token, False, np.inf, plain, words)
-    if len(received) < HELD_BACK + 3:
-        return Readout(token, False, np.inf, plain, "The plain token: too few laps to extrapolate.")
-    sequence = received[-WINDOW:]
-    steps = np.linalg.norm(np.diff(sequence, axis=0), axis=1)
-    half = len(steps) // 2
-    if not np.median(steps[half:]) < SHRINKS * np.median(steps[:half]):
-        return Readout(token, False, np.inf, plain, "The plain token: it no longer comes closer from lap to lap.")
-    limit = vector_epsilon(sequence)
-    moved = max(float(np.linalg.norm(limit - vector_epsilon(sequence[:-held]))) for held in range(1, HELD_BACK + 1))
-    if moved < TRUST * plain:
-        words = f"The limit extrapolated from {len(sequence)} tokens: it moved by {moved:.1e} where the token moved by {plain:.1e}."
-        return Readout(limit, True, moved, plain, words)
-    words = f"The plain token: it moved by {plain:.1e}, and the extrapolation by {moved:.1e}, too much to be trusted."
-    return Readout(token, False, moved, plain, words)
-
-
-def vector_epsilon(sequence: Matrix) -> Vector:
-    """The limit of a linearly converging sequence of vectors, by Wynn's vector epsilon algorithm."""
-    before = np.zeros((len(sequence) + 1, sequence.shape[1]))
-    current = np.array(sequence)
-    best = current[-1]
-    for column in range(1, len(sequence)):
-        step = np.diff(current, axis=0)
-        squares = (step**2).sum(axis=1)
-        if not (squares > 0.0).all():
-            break  # two equal entries: the sequence has arrived
-        following = before[1 : len(step) + 1] + step / squares[:, None]
-        before, current = current, following
-        if column % 2 == 0:  # only even columns hold estimates of the limit
-            if not np.isfinite(current).all():
-                break
-            best = current[-1]
-    return best
-
-
 StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget"]
 
 
+def outcome_in_words(
+    stop: StopKind,
+    steps: int,
+    noun: str,
+    tolerance: float | None,
+    content: float | None = None,
+    last_lap: int = 0,
+    budget: str = "",
+) -> str:
+    """Why it stopped; `noun` is what the steps are called."""
+    words: dict[StopKind, str] = {
+        "hops": f"It made all {steps} hops that were asked for.",
+        "iterations": f"It made all {steps} iterations that were asked for.",
+        "tolerance": f"The error came down to {tolerance} after {steps} {noun}s.",
+        "content": f"All agents were content within {content} after {steps} hops; "
+        f"a last lap of {last_lap} hops carried the frozen token, and all confirmed.",
+        "diverged": f"It diverged at {noun} {steps}: the states left all bounds.",
+        "interrupted": f"It was interrupted after {steps} {noun}s; the state is whole.",
+        "budget": f"It stopped after {steps} {noun}s to stay within its budget: {budget}.",
+    }
+    return words[stop]
+
+
+def bytes_a_message(dim: int) -> int:
+    """What p numbers weigh on the wire: eight bytes each, as doubles."""
+    return 8 * dim
+
+
 @dataclass(frozen=True, eq=False)
-class Record:
+class HistoryRows:
     """The history as arrays, one row a recorded hop or iteration; `tokens` holds the mean of the x_i for gossip."""
 
     step: NDArray[np.int64]
@@ -167,7 +103,7 @@ class Run:
     x: Matrix
     y: Matrix
     optimum: Vector
-    record: Record
+    record: HistoryRows
     journey: Journey | None = None
     transcript: Transcript | None = None
     conditions: NetworkConditions | None = None
@@ -341,3 +277,81 @@ def _scale(optimum: Vector) -> float:
     """‖x*‖, or 1 where the optimum is the origin."""
     size = float(np.linalg.norm(optimum))
     return size if size > 0.0 else 1.0
+
+
+# ---------------------------------------------------------------- the readout
+
+# How many of the last tokens are used.
+WINDOW = 20
+
+# How many tokens are held back, one after another, to see whether the extrapolation stands still.
+HELD_BACK = 4
+
+# The extrapolation must move this much less than the token itself. Where a lap is one fixed linear map it
+# moves a hundred times less or better; where steps or walks are random it hardly ever does.
+TRUST = 0.02
+
+# The token's later steps must be this much shorter than its earlier ones: at a floor of noise, or of
+# rounding, they are not, and there is no limit to extrapolate to.
+SHRINKS = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """`estimate`, and whether it is `extrapolated` or the last token as it came.
+
+    The agent judges both by what it has seen. `plain_residual` is how far the last lap moved the token.
+    `residual` is the same for the estimate: how far the last four tokens moved the extrapolation (infinite
+    where there is none). The extrapolation is taken where it moved far less than the token.
+    """
+
+    estimate: Vector
+    extrapolated: bool
+    residual: float
+    plain_residual: float
+    words: str
+
+
+def read_out(received: Matrix, token: Vector, lap_is_fixed: bool) -> Readout:
+    """The better of the token as it stands and the limit extrapolated from those that one agent received.
+
+    `lap_is_fixed` says that the token comes round by the same way each lap and that the method keeps an
+    invariant: otherwise there is no sequence to extrapolate, or one that leads beside the optimum.
+    """
+    plain = float(np.linalg.norm(received[-1] - received[-2])) if len(received) > 1 else np.inf
+    if not lap_is_fixed:
+        words = "The plain token: on a random walk, or without an invariant, there is nothing to extrapolate."
+        return Readout(token, False, np.inf, plain, words)
+    if len(received) < HELD_BACK + 3:
+        return Readout(token, False, np.inf, plain, "The plain token: too few laps to extrapolate.")
+    sequence = received[-WINDOW:]
+    steps = np.linalg.norm(np.diff(sequence, axis=0), axis=1)
+    half = len(steps) // 2
+    if not np.median(steps[half:]) < SHRINKS * np.median(steps[:half]):
+        return Readout(token, False, np.inf, plain, "The plain token: it no longer comes closer from lap to lap.")
+    limit = vector_epsilon(sequence)
+    moved = max(float(np.linalg.norm(limit - vector_epsilon(sequence[:-held]))) for held in range(1, HELD_BACK + 1))
+    if moved < TRUST * plain:
+        words = f"The limit extrapolated from {len(sequence)} tokens: it moved by {moved:.1e} where the token moved by {plain:.1e}."
+        return Readout(limit, True, moved, plain, words)
+    words = f"The plain token: it moved by {plain:.1e}, and the extrapolation by {moved:.1e}, too much to be trusted."
+    return Readout(token, False, moved, plain, words)
+
+
+def vector_epsilon(sequence: Matrix) -> Vector:
+    """The limit of a linearly converging sequence of vectors, by Wynn's vector epsilon algorithm."""
+    before = np.zeros((len(sequence) + 1, sequence.shape[1]))
+    current = np.array(sequence)
+    best = current[-1]
+    for column in range(1, len(sequence)):
+        step = np.diff(current, axis=0)
+        squares = (step**2).sum(axis=1)
+        if not (squares > 0.0).all():
+            break  # two equal entries: the sequence has arrived
+        following = before[1 : len(step) + 1] + step / squares[:, None]
+        before, current = current, following
+        if column % 2 == 0:  # only even columns hold estimates of the limit
+            if not np.isfinite(current).all():
+                break
+            best = current[-1]
+    return best

@@ -6,12 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from roundelay.engine.assemble import EngineChoice
-from roundelay.engine.checks import Budget, Options, check_conditions, check_seed, name_of, the_network, the_problem
-from roundelay.engine.drive import Report, deferred_interrupt
+from roundelay.engine.checks import (
+    Budget,
+    Options,
+    check_budget,
+    check_conditions,
+    check_monitors,
+    check_seed,
+    name_of,
+    the_method,
+    the_network,
+    the_problem,
+)
+from roundelay.engine.drive import Report, Request, deferred_interrupt
 from roundelay.engine.ensemble import Ensemble, run_seeds
-from roundelay.engine.families import run_algorithm
+from roundelay.engine.gossip_run import run_gossip
 from roundelay.engine.monitors import Monitor
+from roundelay.engine.one_pass import run_one_pass
 from roundelay.engine.result import Run
+from roundelay.engine.token_run import run_token
 from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
@@ -108,9 +121,21 @@ def simulate(
 
         def one(seed: int, progress: Report | bool) -> Run:
             check_seed(seed)
-            own = the_problem(problem, seed), the_network(network, seed)
-            return run_algorithm(algorithm, *own, seed, options, progress, interrupt)
+            own_problem, own_network = the_problem(problem, seed), the_network(network, seed)
+            resolved, method = the_method(algorithm, own_problem, own_network)
+            return _run(Request(resolved, method, own_problem, own_network, seed, options, progress, interrupt))
 
         if seeds is None:
             return one(whole_number("The seed", seed), progress)
         return run_seeds(lambda seed: one(seed, False), seeds, name_of(algorithm), progress, interrupt)
+
+
+def _run(request: Request) -> Run:
+    """Run the algorithm as its family asks for: gossip, tokens, or the one pass."""
+    check_monitors(request.options.monitors, request.method, request.name)
+    check_budget(request.options, request.method, request.problem, request.name)
+    if hasattr(request.method, "mixing"):
+        return run_gossip(request)
+    if hasattr(request.method, "walk"):
+        return run_token(request)
+    return run_one_pass(request)

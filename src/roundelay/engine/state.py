@@ -1,4 +1,4 @@
-"""The arrays of one run."""
+"""The arrays of one run of a token method."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.algorithms.parts.starts import SealedSum
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
-from roundelay.engine import token_loop as loop
+from roundelay.engine import token_loop
+from roundelay.engine.checks import Options
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import WINDOW
-from roundelay.kernels import Matrix, Numbers, Vector
-from roundelay.links.conditions import NetworkConditions
+from roundelay.kernels import Integers, Matrix, Numbers, Vector
 from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.problems import Problem
+from roundelay.problems import Problem, composite_optimum
 
 # A state this many times farther away than anything at the start counts as diverged.
 DIVERGENCE = 1e30
@@ -29,15 +30,15 @@ class State:
     """What the loop is handed, besides the numbers of the parts and the seed; it changes the arrays in place."""
 
     method: TokenMethod
-    agents: loop.Agents
-    trail: loop.Trail
+    agents: Agents
+    trail: token_loop.Trail
     links: Any
-    clock: NDArray[np.int64]
-    gauge: loop.Gauge
-    log: loop.Log
-    post: loop.Post
-    reader: loop.Reader
-    rule: loop.Rule
+    clock: Integers
+    gauge: token_loop.Gauge
+    log: token_loop.Log
+    post: token_loop.Post
+    reader: token_loop.Reader
+    rule: token_loop.Rule
     sealed: SealedSum | None = None
 
     def handed(self) -> tuple[Any, ...]:
@@ -47,17 +48,17 @@ class State:
     @property
     def step(self) -> int:
         """How many hops have been made."""
-        return int(self.clock[loop.HOP])
+        return int(self.clock[token_loop.HOP])
 
     @property
-    def marks(self) -> NDArray[np.int64]:
+    def marks(self) -> Integers:
         """The hops at which the history has a row."""
         return self.log.marks
 
     @property
     def rows(self) -> int:
         """How many rows the history has."""
-        return int(self.clock[loop.MARK])
+        return int(self.clock[token_loop.MARK])
 
     @property
     def seconds(self) -> float:
@@ -94,38 +95,31 @@ class State:
         def grown(old: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([old, np.zeros((size - have, *old.shape[1:]), old.dtype)])
 
-        return replace(self, post=loop.Post(*(grown(old) for old in self.post)))
+        return replace(self, post=token_loop.Post(*(grown(old) for old in self.post)))
 
     def write_last_row(self) -> None:
         """The row of the hop at which the run ended, where that was not among the marks."""
         row, x, snapshot = self.rows, self.agents.x, self.snapshot()
         distances = np.linalg.norm(x - self.gauge.optimum, axis=1)
-        self.log.units[row] = self.clock[loop.UNITS]
+        self.log.units[row] = self.clock[token_loop.UNITS]
         self.log.seconds[row] = self.seconds
         self.log.accuracy[row] = (distances * self.gauge.distances[:, 0]).mean()
         self.log.error[row] = distances.mean()
         self.log.consensus[row] = math.sqrt(((x - snapshot.z) ** 2).sum(axis=1).mean())
         self.log.tokens[row] = snapshot.token
-        self.clock[loop.MARK] += 1
+        self.clock[token_loop.MARK] += 1
 
 
 def new_state(
-    method: TokenMethod,
-    problem: Problem,
-    network: Network,
-    seed: int,
-    optimum: Vector,
-    marks: NDArray[np.int64],
-    tolerance: float | None,
-    content: float | None,
-    reader: int,
-    conditions: NetworkConditions | None = None,
+    method: TokenMethod, problem: Problem, network: Network, seed: int, marks: Integers, options: Options
 ) -> State:
     """The state before the first hop, with room for a history at `marks`."""
     agents, dim, tokens, cargo = problem.agents, problem.dim, method.tokens, vectors_of(method) - 1
+    conditions, tolerance, content = options.conditions, options.tolerance, options.content
     links: Any = Numbers()
     if conditions is not None:
         links = conditions.states(seed, agents, network.neighbours, tokens, 0, dim)
+    optimum = np.array(composite_optimum(problem, method.regulariser))
     initial = method.start_states(seed, problem)
     token = np.zeros(dim) if initial.token is None else initial.token
     first = np.linalg.norm(initial.x - optimum, axis=1)
@@ -133,12 +127,14 @@ def new_state(
     rows = len(marks) + 1
     return State(
         method,
-        loop.Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
-        loop.Trail(np.tile(token, (tokens, 1)), np.array(method.walk.first_places(network, seed, tokens), np.int64)),
+        Agents(np.array(initial.x), np.array(initial.y), np.array(initial.share), np.zeros(agents, np.int64)),
+        token_loop.Trail(
+            np.tile(token, (tokens, 1)), np.array(method.walk.first_places(network, seed, tokens), np.int64)
+        ),
         links,
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
         new_gauge(optimum, first),
-        loop.Log(
+        token_loop.Log(
             marks,
             np.zeros(rows, np.int64),
             np.zeros(rows),
@@ -147,15 +143,15 @@ def new_state(
             np.zeros(rows),
             np.zeros((rows, dim)),
         ),
-        loop.Post(
+        token_loop.Post(
             np.zeros(0, np.int64),
             np.zeros(0, np.int64),
             np.zeros(0, np.int64),
             np.zeros((0, dim)),
             np.zeros((0, cargo, dim)),
         ),
-        loop.Reader(reader, np.zeros((WINDOW, dim)), np.zeros(1, np.int64)),
-        loop.Rule(
+        token_loop.Reader(options.reader, np.zeros((WINDOW, dim)), np.zeros(1, np.int64)),
+        token_loop.Rule(
             -1.0 if tolerance is None else float(tolerance * scale),
             -1.0 if content is None else float(content),
             DIVERGENCE * max(float(first.max()), scale),
@@ -166,8 +162,8 @@ def new_state(
     )
 
 
-def new_gauge(optimum: Vector, first: Vector) -> loop.Gauge:
+def new_gauge(optimum: Vector, first: Vector) -> token_loop.Gauge:
     """The gauge before the first hop; `first` holds ‖x_i⁰ − x*‖."""
     dim = len(optimum)
     scales = np.column_stack([1.0 / np.where(first > 0.0, first, 1.0), np.zeros(len(first))])
-    return loop.Gauge(optimum, scales, np.zeros(3), np.zeros(dim), np.zeros(dim))
+    return token_loop.Gauge(optimum, scales, np.zeros(3), np.zeros(dim), np.zeros(dim))

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.engine.result import Journey, Record, Run
-from roundelay.transcripts.descriptions import describe, restore
+from roundelay.engine.result import HistoryRows, Journey, Run
+from roundelay.tables import described, restored
 from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
-FORMAT = 2
+FORMAT = 3
 
 PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "steps", "units")
 ARRAYS = ("estimate", "x", "y", "optimum")
@@ -27,9 +27,9 @@ def save_run(run: Run, path: Path) -> Path:
     """Write the run beside the target and move it into place, so that a crash leaves no half a file."""
     about = {
         "format": FORMAT,
-        "algorithm": describe(run.algorithm),
-        "regulariser": describe(run.regulariser),
-        "conditions": describe(run.conditions),
+        "algorithm": described(run.algorithm),
+        "regulariser": described(run.regulariser),
+        "conditions": described(run.conditions),
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
@@ -70,14 +70,14 @@ def load_run(path: str | Path) -> Run:
             f"{path} has the format {about.get('format')}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
         )
     try:
-        return _restored(about, content)
+        return _restored(about, content, path)
     except KeyError as error:
         raise ValueError(f"{path} has no {error}: save the run again.") from None
 
 
-def _restored(about: dict[str, Any], content: dict[str, Any]) -> Run:
+def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) -> Run:
     """The run of a description and the arrays beside it."""
-    record = Record(
+    record = HistoryRows(
         **{name: content[f"record_{name}"] for name in RECORD},
         monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},
         objective_gap=content["record_objective_gap"],
@@ -90,9 +90,9 @@ def _restored(about: dict[str, Any], content: dict[str, Any]) -> Run:
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})
     return Run(
-        algorithm=restore(about["algorithm"]),
-        regulariser=restore(about["regulariser"]),
-        conditions=restore(about["conditions"]),
+        algorithm=restored(about["algorithm"], f"the algorithm in {path}"),
+        regulariser=restored(about["regulariser"], f"the regulariser in {path}"),
+        conditions=restored(about["conditions"], f"the conditions in {path}"),
         journey=journey,
         record=record,
         transcript=transcript,

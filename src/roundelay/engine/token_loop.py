@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roundelay.algorithms.slots import Agents, estimate, unrest, visit
 from roundelay.kernels import (
     DIM,
     FAR,
@@ -20,6 +21,7 @@ from roundelay.kernels import (
     Cube,
     Matrix,
     Vector,
+    Visit,
     distance,
     dot,
     each,
@@ -35,18 +37,6 @@ RUNNING, TOLERANCE_MET, ALL_CONTENT, DIVERGED = range(4)
 
 # The places of the clock.
 HOP, UNITS, MARK, SINCE_SUM = range(4)
-
-
-class Agents(NamedTuple):
-    """The agents' private states: x_i, y_i, the share c_i, and how often each has been visited.
-
-    Below the rows of the agents `share` has one for each further vector that the token carries.
-    """
-
-    x: Matrix
-    y: Matrix
-    share: Matrix
-    visits: Integers
 
 
 class Trail(NamedTuple):
@@ -164,25 +154,6 @@ def move_cost(walk: Any, place: int, following: int) -> int:
 
 
 @slot
-def visit(
-    problem: Any,
-    method: Any,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
-) -> tuple[float, float]:
-    """Slot of the method: the update."""
-    raise NotImplementedError
-
-
-@slot
 def cross(conditions: Any, links: Any, seed: int, hop: int, m: int, sender: int, receiver: int) -> int:
     """Slot of the conditions: token m crosses a link; how often it had to be sent."""
     raise NotImplementedError
@@ -259,26 +230,21 @@ def sum_spread(x: Matrix, reference: Vector, first: Vector) -> float:
     return second
 
 
-def write_row(
-    log: Log,
-    row: int,
-    units: int,
-    seconds: float,
-    agents: int,
-    accuracy: float,
-    error: float,
-    second: float,
-    first: Vector,
-    shift: Vector,
-    token: Vector,
-) -> None:
-    """One row of the history, from the sums; `shift` is what the token stands for, less the reference."""
+def spread_about(shift: Vector, second: float, first: Vector, agents: int) -> float:
+    """The root mean square of ‖x_i − z‖, from the sums about the reference r; `shift` is z − r."""
     square = (second - 2.0 * dot(shift, first)) / agents + dot(shift, shift)
+    return math.sqrt(max(square, 0.0))
+
+
+def write_row(
+    log: Log, row: int, units: int, seconds: float, accuracy: float, error: float, consensus: float, token: Vector
+) -> None:
+    """One row of the history."""
     log.units[row] = units
     log.seconds[row] = seconds
-    log.accuracy[row] = accuracy / agents
-    log.error[row] = error / agents
-    log.consensus[row] = math.sqrt(max(square, 0.0))
+    log.accuracy[row] = accuracy
+    log.error[row] = error
+    log.consensus[row] = consensus
     for d in each(DIM):
         log.tokens[row, d] = token[d]
 
@@ -290,18 +256,6 @@ def mean_of_tokens(trail: Trail, out: Vector) -> None:
     for m in range(TOKENS):
         for d in each(DIM):
             out[d] += trail.tokens[m, d] / TOKENS
-
-
-@slot
-def estimate(method: Any, agents: int, token: Vector, z: Vector) -> None:
-    """Slot of the method: the solution z that a token stands for."""
-    raise NotImplementedError
-
-
-@slot
-def unrest(problem: Any, method: Any, i: int, agents: int, token: Vector, share: Vector) -> float:
-    """Slot of the method: how far agent i is from balance with the token as it stands."""
-    raise NotImplementedError
 
 
 def all_content(rule: Rule, i: int, agents: int, content: bool) -> bool:
@@ -362,7 +316,8 @@ def travel(
             if hop == next_mark:
                 for d in each(DIM):
                     shift[d] = z[d] - reference[d]
-                write_row(log, mark, units, seconds_now(links), number, accuracy, error, second, first, shift, mean)
+                spread = spread_about(shift, second, first, number)
+                write_row(log, mark, units, seconds_now(links), accuracy / number, error / number, spread, mean)
                 mark += 1
                 next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
         if hop >= until or status != RUNNING:
@@ -411,20 +366,8 @@ def travel(
                 reader.seen[0] += 1
             for d in each(DIM):
                 before[d] = agents.x[i, d]
-            primal, dual = visit(
-                problem,
-                method,
-                seed,
-                i,
-                hop,
-                agents.visits[i],
-                number,
-                token,
-                agents.x,
-                agents.y,
-                agents.share,
-                watching,
-            )
+            at = Visit(seed, i, hop, agents.visits[i], number)
+            primal, dual = visit(problem, method, at, token, agents, watching)
             agents.visits[i] += 1
             if TOKENS > 1:
                 for d in each(DIM):

@@ -92,13 +92,13 @@ def gaps_between(chance: float) -> Gaps:
 
 
 def befall(
-    gaps: Gaps, seed: int, agent: int, hop: int, purpose: int, words: Any, lanes: Any, flags: Flags, order: Integers
+    gaps: Gaps, seed: int, agent: int, hop: int, purpose: int, words: Words, flags: Flags, order: Integers
 ) -> int:
     """Set the flags of the places that it befalls, write these places to `order`, and return how many there are.
 
-    `words` is scratch of at least GAPS_AT_ONCE/4 words of 64 bits, and `lanes` the same memory in sixteens of bits. `order` has
-    room for one place more than there are.
+    `words` is scratch of at least GAPS_AT_ONCE/4 words of 64 bits. `order` has room for one place more than there are.
     """
+    lanes = words.view(np.uint16)
     for n in each(flags.shape[0]):
         flags[n] = 0
     # Unsigned numbers, because Python's negative ones would be looked for at every place.
@@ -119,7 +119,7 @@ def befall(
 
 
 def draw_gaps(gaps: Gaps, seed: int, agent: int, hop: int, purpose: int, batch: int, words: Any, lanes: Any) -> None:
-    """Each of the first GAPS_AT_ONCE lanes becomes a gap."""
+    """Each of the first GAPS_AT_ONCE lanes, which are the memory of `words` in sixteens of bits, becomes a gap."""
     random_words(seed, agent, hop, purpose, batch * (GAPS_AT_ONCE // 8), GAPS_AT_ONCE // 8, words)
     drawn = lanes[:GAPS_AT_ONCE].astype(np.int64)
     cells, levels = drawn & (GAP_CELLS - 1), drawn >> GAP_CELL_BITS

@@ -33,12 +33,34 @@ class Part:
     `numbers` is a NamedTuple of arrays and floats, handed to the functions at run time, so that new
     values need no new compilation. `literals` become constants of the compiled module.
     `why_not_compiled` is empty where the functions can be compiled, and otherwise says why they can't.
+    `per_agent` names the numbers of a problem that are there for each agent: one number an agent, or the N + 1 places
+    between which each agent's own stand.
     """
 
     functions: tuple[tuple[str, Callable[..., Any]], ...]
     numbers: Any = Numbers()
     literals: tuple[tuple[str, int], ...] = ()
     why_not_compiled: str = ""
+    per_agent: tuple[str, ...] = ()
+
+
+class Visit(NamedTuple):
+    """Where a visit of a token is: the run's seed, the agent, the hop, how often it was here before, how many agents."""
+
+    seed: int
+    agent: int
+    hop: int
+    turn: int
+    agents: int
+
+
+class Exchange(NamedTuple):
+    """Where an exchange of messages is: the run's seed, the agent, the iteration, and which of its exchanges."""
+
+    seed: int
+    agent: int
+    iteration: int
+    exchange: int
 
 
 Vector = NDArray[np.float64]
@@ -78,13 +100,21 @@ def prefetch(array: NDArray[Any], row: int) -> None:
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """The inner product of two vectors."""
-    return float(np.dot(a, b))
+    """The inner product of two vectors; of short ones term after term, as compiled code forms it on every processor.
+
+    BLAS fuses products and sums on some processors, and so has other last digits there.
+    """
+    if a.size >= 16:
+        return float(np.dot(a, b))
+    total = 0.0
+    for one, other in zip(a.tolist(), b.tolist(), strict=True):
+        total += one * other
+    return total
 
 
 def norm(a: Vector) -> float:
     """The Euclidean norm."""
-    return float(np.sqrt(np.dot(a, a)))
+    return float(np.sqrt(dot(a, a)))
 
 
 def distance(a: Vector, b: Vector) -> float:

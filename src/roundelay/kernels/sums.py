@@ -6,8 +6,16 @@ import math
 
 import numpy as np
 
-from roundelay.kernels import DIM, Cube, Flags, Integers, Matrix, Vector, vector
-from roundelay.kernels import vector as eight_lanes  # on the stack, whatever DIM is
+from roundelay.kernels import (
+    DIM,
+    Cube,
+    Flags,
+    Integers,
+    Matrix,
+    Vector,
+    vector,
+    vector as eight_lanes,  # on the stack, whatever DIM is
+)
 
 
 def dot(a: Vector, b: Vector) -> float:

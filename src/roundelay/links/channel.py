@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from roundelay.kernels import DIM, Part, Vector, distance, each, slot, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.links.compressors import Compressor, Plain
+from roundelay.registry import register
 
 # Literals that `Channel.part` sets.
 CENSORED: int = 0
@@ -51,6 +52,7 @@ def transmit(
     return 1, numbers, bits
 
 
+@register()
 @dataclass(frozen=True)
 class Censoring:
     """Say nothing in iteration k = 1, 2, … unless the message has moved by α·ρᵏ since the last one sent.
@@ -67,6 +69,7 @@ class Censoring:
             raise ValueError(f"rho is {self.rho}: the threshold α·ρᵏ needs a number above 0 and up to 1.")
 
 
+@register()
 @dataclass(frozen=True)
 class Channel:
     """How messages travel: a `compressor`, whether they are censored, and whether only differences are compressed.

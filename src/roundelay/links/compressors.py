@@ -15,6 +15,7 @@ import numpy as np
 
 from roundelay.kernels import DIM, QUANTISE, Numbers, Part, Vector, each, uniform
 from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.registry import register
 
 
 class Compressor(Protocol):
@@ -37,6 +38,7 @@ def encode_exactly(compressor: Numbers, seed: int, i: int, number: int, v: Vecto
     return DIM, 0
 
 
+@register(Compressor, "plain")
 @dataclass(frozen=True)
 class Plain:
     """The vector itself, p numbers."""
@@ -94,6 +96,7 @@ def encode_dithered(
     return 0, lattice_bits(compressor.step, out)
 
 
+@register(Compressor, "rounded")
 @dataclass(frozen=True)
 class Rounded:
     """Every coordinate becomes a multiple of `step`: the nearest, or at random one of the two around it (`dithered`).
@@ -150,6 +153,7 @@ def encode_quantised(
     return 0, 32 + DIM * compressor.bits
 
 
+@register(Compressor, "quantised")
 @dataclass(frozen=True)
 class Quantised:
     """`bits` bits and a sign for each coordinate, and the largest coordinate in single precision; right in the mean.
@@ -184,6 +188,7 @@ def encode_signs(compressor: Numbers, seed: int, i: int, number: int, v: Vector,
     return 0, 32 + DIM
 
 
+@register(Compressor, "signs")
 @dataclass(frozen=True)
 class Signs:
     """The sign of each coordinate, times the mean size of all: one bit a coordinate."""
@@ -231,6 +236,7 @@ def encode_random(compressor: SparseNumbers, seed: int, i: int, number: int, v: 
     return compressor.kept, 0
 
 
+@register(Compressor, "topk")
 @dataclass(frozen=True)
 class TopK:
     """The `count` largest coordinates with their indices; the others are left out."""
@@ -251,6 +257,7 @@ class TopK:
         return count, count * index_bits(dim)
 
 
+@register(Compressor, "randomk")
 @dataclass(frozen=True)
 class RandomK:
     """`count` coordinates drawn at random, which the receivers draw too, so that no index is sent.
@@ -274,6 +281,7 @@ class RandomK:
         return min(int(self.count), dim), 0.0
 
 
+@register(Compressor, "topshare")
 @dataclass(frozen=True)
 class TopShare:
     """The largest `share` of the coordinates, at least one, with their indices."""

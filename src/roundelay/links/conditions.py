@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,17 @@ from roundelay.links.crossing import (
     take_turn,
 )
 from roundelay.networks.graph import Network
+from roundelay.registry import register
 
 
+class Loss(Protocol):
+    """How messages are lost on a link."""
+
+    def chances(self) -> tuple[float, float, float, float]:
+        """The chance of loss in a good and in a bad state, and those of turning bad and good."""
+
+
+@register(Loss, "bernoulli")
 @dataclass(frozen=True)
 class BernoulliLoss:
     """Every message is lost with the same `chance`, whatever happened before."""
@@ -44,6 +53,7 @@ class BernoulliLoss:
         return self.chance, self.chance, 0.0, 0.0
 
 
+@register(Loss, "gilbert-elliott")
 @dataclass(frozen=True)
 class GilbertElliott:
     """Loss in bursts: each link is good or bad, and turns with every exchange, or every transmission of a token.
@@ -73,6 +83,7 @@ class GilbertElliott:
         return self.loss_good, self.loss_bad, self.turns_bad, self.turns_good
 
 
+@register()
 @dataclass(frozen=True)
 class NetworkConditions:
     """What happens to messages on the links, and how long everything takes.
@@ -90,7 +101,7 @@ class NetworkConditions:
     With `straggler_chance` an update takes `straggler_factor` times as long.
     """
 
-    loss: BernoulliLoss | GilbertElliott = BernoulliLoss(0.0)
+    loss: Loss = BernoulliLoss(0.0)
     noise: float = 0.0
     resend: bool = False
     latency: float | Sequence[float] | NDArray[np.float64] = 0.0
@@ -221,7 +232,6 @@ class NetworkConditions:
             np.zeros(2, np.int64),
             words,
             words.view(np.uint8),
-            words.view(np.uint16),
             noise,
             noise.reshape(vectors, agents * dim),
             np.zeros(agents),

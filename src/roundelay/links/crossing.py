@@ -69,7 +69,7 @@ class LinkStates(NamedTuple):
     `lost` tells the arcs whose message of this exchange was lost. Arc a is heard from row `sources[a]` of `mail.posted`:
     that of its sender, or where the receiver lacks what the sender last sent, one of its own that holds what it has
     instead. `order` lists these arcs, after this exchange and after the last; `lacking` is how many they are.
-    `noise` and `noise_rows` are the same memory, as are `words`, `lanes` and `quarters`; these and the rest are scratch.
+    `noise` and `noise_rows` are the same memory, as are `words` and `lanes`; these and the rest are scratch.
     """
 
     bad: Flags
@@ -84,7 +84,6 @@ class LinkStates(NamedTuple):
     lacking: Integers
     words: Any
     lanes: Flags
-    quarters: Any
     noise: Cube
     noise_rows: Matrix
     squares: Vector
@@ -203,7 +202,7 @@ def draw_losses(conditions: ConditionNumbers, links: LinkStates, seed: int, numb
     """Which arcs lose their message in this exchange, in `lost` and in `order`; how many there are."""
     words, lanes = links.words, links.lanes
     if not BURSTS:
-        return befall(conditions.gaps, seed, 0, number, LOSS, words, links.quarters, links.lost, order)
+        return befall(conditions.gaps, seed, 0, number, LOSS, words, links.lost, order)
     chances(seed, 0, number, LOSS, conditions.loss_good, words, lanes, links.lost)
     chances(seed, 1, number, LOSS, conditions.loss_bad, words, lanes, links.lost_bad)
     chances(seed, 0, number, CHAIN, conditions.turns_bad, words, lanes, links.turned_bad)

@@ -10,40 +10,26 @@
 `FixedPoint` turns numbers into words modulo 2⁶⁴ and back.
 """
 
-from roundelay.masks.agreement import AgreedPairs, new_private_key, public_key_of
-from roundelay.masks.fixed_point import FixedPoint
-from roundelay.masks.pairs import (
-    LINK,
-    MASK,
-    SEAL,
-    MaskedLink,
-    MaskGrid,
-    PairSecrets,
-    SeededPairs,
-    mask_grid,
-    my_mask,
-    my_seal,
-    pads,
-    seals,
-    zero_sum_masks,
+from roundelay.masks.agreement import (
+    AgreedPairs as AgreedPairs,
+    new_private_key as new_private_key,
+    public_key_of as public_key_of,
 )
-
-__all__ = [
-    "LINK",
-    "MASK",
-    "SEAL",
-    "AgreedPairs",
-    "FixedPoint",
-    "MaskGrid",
-    "MaskedLink",
-    "PairSecrets",
-    "SeededPairs",
-    "mask_grid",
-    "my_mask",
-    "my_seal",
-    "new_private_key",
-    "pads",
-    "public_key_of",
-    "seals",
-    "zero_sum_masks",
-]
+from roundelay.masks.fixed_point import (
+    FixedPoint as FixedPoint,
+)
+from roundelay.masks.pairs import (
+    LINK as LINK,
+    MASK as MASK,
+    SEAL as SEAL,
+    MaskedLink as MaskedLink,
+    MaskGrid as MaskGrid,
+    PairSecrets as PairSecrets,
+    SeededPairs as SeededPairs,
+    mask_grid as mask_grid,
+    my_mask as my_mask,
+    my_seal as my_seal,
+    pads as pads,
+    seals as seals,
+    zero_sum_masks as zero_sum_masks,
+)

@@ -1,9 +1,9 @@
-"""Masks that sum to exactly zero over all agents.
+"""What two agents make of the secret that they share: masks that cancel over all agents, seals, and pads for a link.
 
-They are whole numbers of a grid 2^−bits. Sums of such numbers below 2⁵³ grid steps are exact in floating point, in
-any order. A pair's mask is uniform and found in whole-number arithmetic: with a Gaussian, log and cos would differ in
-the last digit from one host to another, and what one adds the other would not take away. The sum over N − 1 pairs is
-nearly Gaussian anyway.
+Seals and pads are words modulo 2⁶⁴. Masks are numbers, whole multiples of a grid 2^−bits: sums of such numbers below 2⁵³
+grid steps are exact in floating point, in any order. A pair's mask is uniform and found in whole-number arithmetic: with a
+Gaussian, log and cos would differ in the last digit from one host to another, and what one adds the other would not take
+away. The sum over N − 1 pairs is nearly Gaussian anyway.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from roundelay.masks.fixed_point import FixedPoint
 MASK, SEAL, LINK = range(3)
 
 # Pairs are drawn for in blocks of about this many, so that a thousand agents need no gigabytes.
-BLOCK = 2**17
+_BLOCK = 2**17
+
+
+# ------------------------------------------------------------ secrets
 
 
 class PairSecrets(Protocol):
@@ -74,11 +77,14 @@ class SeededPairs:
         return philox(np.full_like(lower, self.seed), lower, counter)[:2]  # type: ignore[return-value]
 
 
+# ------------------------------------------------------------ who is paired with whom
+
+
 def blocks_of_pairs(agents: int) -> Iterator[tuple[Integers, Integers]]:
     """All pairs i < j, in blocks."""
     begin = 0
     while begin < agents - 1:
-        rows = max(1, BLOCK // (agents - 1 - begin))
+        rows = max(1, _BLOCK // (agents - 1 - begin))
         own = np.arange(begin, min(begin + rows, agents - 1))
         first = np.repeat(own, agents - 1 - own)
         second = np.concatenate([np.arange(i + 1, agents) for i in own])
@@ -92,6 +98,9 @@ def others(me: int, agents: int) -> Integers:
         raise ValueError(f"There is no agent {me}: the agents are numbered from 0 to {agents - 1}.")
     everyone = np.arange(agents)
     return everyone[everyone != me]
+
+
+# ------------------------------------------------------------ seals: words that cancel
 
 
 def seals(secrets: PairSecrets, agents: int, dim: int, epoch: int = 0) -> Words:
@@ -114,36 +123,7 @@ def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, epoch: int = 0
     return between[rest > me].sum(axis=0, dtype=np.uint64) - between[rest < me].sum(axis=0, dtype=np.uint64)
 
 
-def pads(secrets: PairSecrets, first: Integers, second: Integers, messages: Integers, dim: int) -> Words:
-    """The pad of each message, (messages, dim). A pad is for one message: no number may be used twice by a pair."""
-    return secrets.words(first, second, LINK, messages, dim)
-
-
-@dataclass(frozen=True)
-class MaskedLink:
-    """The link between two agents: a token in fixed point, plus a pad that only these two can draw.
-
-    `number` tells the messages of the pair apart, in both directions. The same message sent again has the same
-    number; another one never. It hides what is sent, not that something is; it does not show whether somebody changed
-    it on the way.
-    """
-
-    secrets: PairSecrets
-    first: int
-    second: int
-    fixed: FixedPoint
-
-    def seal(self, token: Vector, number: int) -> Words:
-        """The words to send."""
-        return self.fixed.encode(token) + self._pad(number, len(token))
-
-    def open(self, words: Words, number: int) -> Vector:
-        """The token that was sent, on the grid."""
-        return self.fixed.decode(words - self._pad(number, len(words)))
-
-    def _pad(self, number: int, dim: int) -> Words:
-        ends = np.array([self.first]), np.array([self.second])
-        return pads(self.secrets, *ends, np.array([number]), dim)[0]
+# ------------------------------------------------------------ masks: numbers that cancel
 
 
 class MaskGrid(NamedTuple):
@@ -199,3 +179,38 @@ def _steps(words: Words, grid: MaskGrid) -> np.ndarray[tuple[int, ...], np.dtype
     """Words as whole numbers around 0: the high half of word·span is uniform below span."""
     high, _ = full_product(np.uint64(grid.span), words)
     return high.astype(np.int64) - grid.span // 2
+
+
+# ------------------------------------------------------------ pads: words for one message
+
+
+def pads(secrets: PairSecrets, first: Integers, second: Integers, messages: Integers, dim: int) -> Words:
+    """The pad of each message, (messages, dim). A pad is for one message: no number may be used twice by a pair."""
+    return secrets.words(first, second, LINK, messages, dim)
+
+
+@dataclass(frozen=True)
+class MaskedLink:
+    """The link between two agents: a token in fixed point, plus a pad that only these two can draw.
+
+    `number` tells the messages of the pair apart, in both directions. The same message sent again has the same
+    number; another one never. It hides what is sent, not that something is; it does not show whether somebody changed
+    it on the way.
+    """
+
+    secrets: PairSecrets
+    first: int
+    second: int
+    fixed: FixedPoint
+
+    def seal(self, token: Vector, number: int) -> Words:
+        """The words to send."""
+        return self.fixed.encode(token) + self._pad(number, len(token))
+
+    def open(self, words: Words, number: int) -> Vector:
+        """The token that was sent, on the grid."""
+        return self.fixed.decode(words - self._pad(number, len(words)))
+
+    def _pad(self, number: int, dim: int) -> Words:
+        ends = np.array([self.first]), np.array([self.second])
+        return pads(self.secrets, *ends, np.array([number]), dim)[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roundelay.networks.checks import (
+from roundelay.networks.network_checks import (
     checked_agents,
     checked_costs,
     checked_edges,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,17 @@ from numpy.typing import NDArray
 from roundelay.kernels import PLACE, WALK, Part, uniform
 from roundelay.kernels.random import uniforms_of_agents
 from roundelay.networks.graph import Network
+from roundelay.registry import register
 
 Integers = NDArray[np.int64]
 
 
 class Walk(Protocol):
     """A rule by which tokens travel on a network."""
+
+    @property
+    def is_tour(self) -> bool:
+        """Whether the token goes round the network's tour, by the same way each lap."""
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -83,9 +88,12 @@ def tour_part(order: Integers) -> Part:
     )
 
 
+@register(Walk, "cycle")
 @dataclass(frozen=True)
 class Cycle:
     """A Hamiltonian cycle of the network, or the shortest covering walk found where there is none."""
+
+    is_tour: ClassVar[bool] = True
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -193,10 +201,12 @@ def _distinct_agents(network: Network, seed: int, tokens: int) -> Integers:
     return np.argsort(uniforms_of_agents(seed, network.agents, 1, PLACE)[:, 0], kind="stable")[:tokens]
 
 
+@register(Walk, "metropolis")
 @dataclass(frozen=True)
 class MetropolisWalk:
     """P_ij = 1/max(d_i + 1, d_j + 1), and P_ii the rest: every agent is visited equally often in the long run."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:
@@ -208,9 +218,12 @@ class MetropolisWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "uniform")
 @dataclass(frozen=True)
 class UniformWalk:
     """Any neighbour with equal chances (as in the Walkman paper's own code)."""
+
+    is_tour: ClassVar[bool] = False
 
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
@@ -221,10 +234,12 @@ class UniformWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "closed-uniform")
 @dataclass(frozen=True)
 class ClosedUniformWalk:
     """Any neighbour or the agent itself, with equal chances."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:
@@ -236,10 +251,12 @@ class ClosedUniformWalk:
         return _distinct_agents(network, seed, tokens)
 
 
+@register(Walk, "least-visited")
 @dataclass(frozen=True)
 class LeastVisitedWalk:
     """Random walk with choice: the least visited of the neighbours and the agent itself, ties at random."""
 
+    is_tour: ClassVar[bool] = False
     self_loops_free: bool = False
 
     def part(self, network: Network) -> Part:

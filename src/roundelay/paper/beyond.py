@@ -11,17 +11,17 @@ import pandas as pd
 import roundelay as rl
 from roundelay.engine.result import read_out
 from roundelay.kernels import Matrix, Vector
-from roundelay.paper.convergence import curve
+from roundelay.paper.accuracy import curve
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.readings import AGENTS, DENSITY
-from roundelay.paper.settings import LEVEL, data
+from roundelay.paper.settings import AGENTS, COCA, DENSITY, I_ADMM, LEVEL, PI_ADMM1, data, place_of
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series
 
 DIMS = (2, 20)
-METHODS = ("I-ADMM", "I-ADMM, read out", "WPG", "WPG, tuned", "NIDS", "COCA", "COCA, tuned", "one pass")
-# The places of the palette that the paper's figures give to I-ADMM and COCA are kept.
-PLACES = {
-    "I-ADMM": 3, "I-ADMM, read out": 0, "WPG": 1, "WPG, tuned": 8, "NIDS": 5, "COCA": 2, "COCA, tuned": 6, "one pass": 4,
+_WPG, _NIDS, _ONE_PASS = rl.WPG.name, rl.NIDS.name, rl.OnePass.name
+_READ_OUT, _WPG_TUNED, _COCA_TUNED = f"{I_ADMM}, read out", f"{_WPG}, tuned", f"{COCA}, tuned"
+# Each with its place in the palette; those that the paper's figures give to I-ADMM and COCA are kept.
+BEYOND_METHODS = {
+    I_ADMM: place_of(I_ADMM), _READ_OUT: 0, _WPG: 1, _WPG_TUNED: 8, _NIDS: 5, COCA: place_of(COCA), _COCA_TUNED: 6, _ONE_PASS: 4,
 }  # fmt: skip
 HOPS = {2: 12_000, 20: 60_000}
 ITERATIONS = {2: 1_500, 20: 4_000}
@@ -35,15 +35,17 @@ GAMMA_RUN = "γ into the proven range"
 
 def beyond_pieces() -> tuple[Piece, ...]:
     """One piece for each method and dimension, and one for γ."""
-    field = tuple(Piece(f"beyond {name}, p = {dim}", measure_rival, (name, dim)) for dim in DIMS for name in METHODS)
+    field = tuple(
+        Piece(f"beyond {name}, p = {dim}", measure_rival, (name, dim)) for dim in DIMS for name in BEYOND_METHODS
+    )
     return (*field, Piece(GAMMA_RUN, measure_gammas))
 
 
 def _rival(effort: Effort, name: str, dim: int) -> Any:
     problem = data("least squares", AGENTS, TUNING_SEEDS[0], dim)
-    if name.endswith(", tuned"):
-        given = rl.COCA() if name == "COCA, tuned" else rl.WPG(alpha=1.0 / problem.L)
-        budget = ITERATIONS[dim] * 2970.0 if name == "COCA, tuned" else float(HOPS[dim])
+    if name in (_WPG_TUNED, _COCA_TUNED):
+        given = rl.COCA() if name == _COCA_TUNED else rl.WPG(alpha=1.0 / problem.L)
+        budget = ITERATIONS[dim] * 2970.0 if name == _COCA_TUNED else float(HOPS[dim])
         return rl.tune(
             given, lambda seed: data("least squares", AGENTS, seed, dim),
             lambda seed: rl.random_network(AGENTS, DENSITY, seed=seed), seeds=TUNING_SEEDS, level=LEVEL,
@@ -51,12 +53,12 @@ def _rival(effort: Effort, name: str, dim: int) -> Any:
         ).algorithm  # fmt: skip
     # 1/L is what an agent can know before the start; what is best depends on all data.
     makers = {
-        "I-ADMM": rl.IADMM(),
-        "I-ADMM, read out": rl.IADMM(),
-        "WPG": rl.WPG(alpha=1.0 / problem.L),
-        "NIDS": rl.NIDS(),
-        "COCA": rl.COCA(),
-        "one pass": rl.OnePass(),
+        I_ADMM: rl.IADMM(),
+        _READ_OUT: rl.IADMM(),
+        _WPG: rl.WPG(alpha=1.0 / problem.L),
+        _NIDS: rl.NIDS(),
+        COCA: rl.COCA(),
+        _ONE_PASS: rl.OnePass(),
     }
     return makers[name]
 
@@ -64,13 +66,13 @@ def _rival(effort: Effort, name: str, dim: int) -> Any:
 def measure_rival(effort: Effort, name: str, dim: int) -> Measured:
     """Error over units on the paper's least squares, network (a)."""
     method = _rival(effort, name, dim)
-    if name == "I-ADMM, read out":
+    if name == _READ_OUT:
         units, errors = _readouts(effort, method, dim)
         reached = [_first_below(units, row) for row in errors]
         low, middle, high = np.quantile(errors, [0.1, 0.5, 0.9], axis=0)
         table = pd.DataFrame({"units": units, "low": low, "median": middle, "high": high})
         return Measured({"median units to 1e-6": float(np.median(reached))}, {"curve": table})
-    gossip, walks = name in ("COCA", "COCA, tuned", "NIDS"), name != "one pass"
+    gossip, walks = name in (COCA, _COCA_TUNED, _NIDS), name != _ONE_PASS
     steps = int(effort.gossip_share * ITERATIONS[dim]) if gossip else HOPS[dim]
     marks = np.unique(np.geomspace(1, steps, 300).astype(int)).tolist() if walks else None
     ensemble = rl.simulate(
@@ -121,12 +123,12 @@ def beyond_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFigure:
     charts = []
     for dim in DIMS:
         series = []
-        for name in METHODS:
+        for name, place in BEYOND_METHODS.items():
             table = found[f"beyond {name}, p = {dim}"].tables["curve"]
             units, low, middle, high = (
                 table[column].to_numpy(np.float64) for column in ("units", "low", "median", "high")
             )
-            series.append(Series(name, units, middle, PLACES[name], low=low, high=high))
+            series.append(Series(name, units, middle, place, low=low, high=high))
         charts.append(
             Chart(
                 f"p = {dim}",
@@ -213,7 +215,7 @@ def gamma_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFigure:
             BACKGROUND,
             "dashed",
         )
-        return Chart(title, "γ", label, (Series("PI-ADMM1", gamma, values, place), edge), log_x=True, log_y=True)
+        return Chart(title, "γ", label, (Series(PI_ADMM1, gamma, values, place), edge), log_x=True, log_y=True)
 
     return ChartFigure(
         "gamma",

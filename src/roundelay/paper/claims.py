@@ -6,17 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from roundelay.comparison.field_methods import Kind
+from roundelay.comparison.field_methods import KINDS, Kind
+from roundelay.paper.accuracy import piece_name, seeds_of, units_to_level, wins_of
 from roundelay.paper.beyond import GAMMA_RUN
-from roundelay.paper.convergence import piece_name, seeds_of, units_of, wins_of
-from roundelay.paper.counting import NAME as COUNTS
+from roundelay.paper.counting import COUNTS
 from roundelay.paper.document import Check, Claim, Found
 from roundelay.paper.eavesdropping import SOLVED, STOPPED, eavesdropping_name
 from roundelay.paper.inference import BACKWARDS, BROKEN, EXACTLY
-from roundelay.paper.lemmas import CASES
-from roundelay.paper.lemmas import NAME as LIMITS
 from roundelay.paper.readings import DEVIATION, SCALING, SIGN
-from roundelay.paper.settings import KINDS, METRICS, OURS, PANELS, RIVALS
+from roundelay.paper.settings import I_ADMM, METRICS, OURS, PANELS, PI_ADMM1, RIVALS, W_ADMM
+from roundelay.paper.theory import CASES, LIMITS
 from roundelay.paper.variations import CONNECTIVITY, FIRST_ORDER, HAMILTONIAN, INEXACT, RESIDUE, STRAGGLER
 
 Checks = Callable[[Found], tuple[Check, ...]]
@@ -26,7 +25,7 @@ Checks = Callable[[Found], tuple[Check, ...]]
 
 
 def _median_units(found: Found, kind: Kind, panel: int, method: str, metric: str) -> float:
-    return float(np.median(units_of(found, kind, PANELS[panel], method, metric)))
+    return float(np.median(units_to_level(found, kind, PANELS[panel], method, metric)))
 
 
 def _against(found: Found, kind: Kind, method: str, others: tuple[str, ...], metrics: tuple[str, ...]) -> float:
@@ -41,15 +40,13 @@ def _against(found: Found, kind: Kind, method: str, others: tuple[str, ...], met
 
 
 def _cheapest_squares(found: Found) -> tuple[Check, ...]:
-    among = ("I-ADMM", *RIVALS)
-    wins = min(
-        wins_of(found, "least squares", panel, "I-ADMM", metric, among) for panel in PANELS for metric in METRICS
-    )
-    seeds = found[piece_name("least squares", PANELS[0], "I-ADMM")].numbers["seeds"]
+    among = (I_ADMM, *RIVALS)
+    wins = min(wins_of(found, "least squares", panel, I_ADMM, metric, among) for panel in PANELS for metric in METRICS)
+    seeds = found[piece_name("least squares", PANELS[0], I_ADMM)].numbers["seeds"]
     return (
         Check(
             "units of I-ADMM over those of the best rival, worst panel",
-            _against(found, "least squares", "I-ADMM", RIVALS, METRICS), "≤", 1.0,
+            _against(found, "least squares", I_ADMM, RIVALS, METRICS), "≤", 1.0,
         ),
         Check("seeds in which I-ADMM is the cheapest, worst panel", wins, "≥", 0.5 * seeds),
     )  # fmt: skip
@@ -73,7 +70,7 @@ def _faster_than_walk(found: Found) -> tuple[Check, ...]:
     return tuple(
         Check(
             f"iterations of I-ADMM over those of W-ADMM, {kind}, worst panel",
-            _against(found, kind, "I-ADMM", ("W-ADMM",), METRICS), "≤", 1.0,
+            _against(found, kind, I_ADMM, (W_ADMM,), METRICS), "≤", 1.0,
         )
         for kind in KINDS
     )  # fmt: skip
@@ -88,8 +85,8 @@ EARLY = 300.0
 
 
 def _slow_then_fast(found: Found) -> tuple[Check, ...]:
-    early = _value_at(found, "PI-ADMM1", "error", EARLY) / _value_at(found, "W-ADMM", "error", EARLY)
-    late = _against(found, "least squares", "PI-ADMM1", ("W-ADMM",), METRICS)
+    early = _value_at(found, PI_ADMM1, "error", EARLY) / _value_at(found, W_ADMM, "error", EARLY)
+    late = _against(found, "least squares", PI_ADMM1, (W_ADMM,), METRICS)
     return (
         Check(f"common error of PI-ADMM1 over that of W-ADMM at {EARLY:.0f} units", early, "≥", 1.0),
         Check("units to 1e-6 of PI-ADMM1 over those of W-ADMM, worst panel and metric", late, "≤", 1.0),
@@ -99,7 +96,7 @@ def _slow_then_fast(found: Found) -> tuple[Check, ...]:
 def slope_ratio(found: Found, kind: Kind, panel: int) -> float:
     """The median slope of PI-ADMM1 over that of I-ADMM."""
     ours, plain = (
-        float(np.nanmedian(seeds_of(found, kind, PANELS[panel], method)["slope"])) for method in ("PI-ADMM1", "I-ADMM")
+        float(np.nanmedian(seeds_of(found, kind, PANELS[panel], method)["slope"])) for method in (PI_ADMM1, I_ADMM)
     )
     return ours / plain
 
@@ -114,7 +111,7 @@ def _almost_same_cost(metric: str) -> Checks:
         return tuple(
             Check(
                 f"units of PI-ADMM1 over those of I-ADMM, {kind}, {'accuracy' if metric == 'accuracy' else 'common error'}, worst panel",
-                _against(found, kind, "PI-ADMM1", ("I-ADMM",), (metric,)), "≤", 1.3,
+                _against(found, kind, PI_ADMM1, (I_ADMM,), (metric,)), "≤", 1.3,
             )
             for kind in KINDS
         )  # fmt: skip
@@ -164,7 +161,7 @@ def _slower_in_larger_networks(found: Found) -> tuple[Check, ...]:
             "≥",
             1.2,
         )
-        for method in ("I-ADMM", "PI-ADMM1")
+        for method in (I_ADMM, PI_ADMM1)
     )
 
 
@@ -273,7 +270,7 @@ def _right_sign(found: Found) -> tuple[Check, ...]:
 def _scaling(scale: str) -> Checks:
     def checks(found: Found) -> tuple[Check, ...]:
         numbers = found[SCALING].numbers
-        seeds = found[piece_name("least squares", PANELS[0], "I-ADMM")].numbers["seeds"]
+        seeds = found[piece_name("least squares", PANELS[0], I_ADMM)].numbers["seeds"]
         words = scale.replace("_", "-")
         return (
             Check(

@@ -16,7 +16,7 @@ import roundelay as rl
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.paper.pieces import Effort, Measured, Piece
 
-NAME = "equation counts"
+COUNTS = "equation counts"
 # Enough to see the formulas; they do not depend on the size.
 AGENTS, LAST = 5, 23
 RHO = 10.0
@@ -35,7 +35,7 @@ class Count:
 
 def counting_pieces() -> tuple[Piece, ...]:
     """One piece."""
-    return (Piece(NAME, measure_counts),)
+    return (Piece(COUNTS, measure_counts),)
 
 
 def measure_counts(effort: Effort) -> Measured:

@@ -10,45 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import roundelay as rl
-from roundelay.comparison import Reached, reached
+from roundelay.comparison import MethodReport, Reached, reached
 from roundelay.comparison.workers import workers
 from roundelay.engine.assemble import EngineChoice
+from roundelay.paper.settings import AGENTS, DENSITY, DIM, SAMPLES
 from roundelay.plots import plot_convergence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PROCESSES = 2
-A_FEW_HOPS = 3
-
-
-def compile_methods(algorithms: Sequence[Any], report: Callable[[str], None] | None = None) -> None:
-    """Compile each algorithm for the paper's least squares, two at a time; `report` is told each name when it is done."""
-    with workers(min(PROCESSES, len(algorithms))) as submit:
-        for finished in as_completed([submit(_compile, algorithm) for algorithm in algorithms]):
-            name = finished.result()
-            if report is not None:
-                report(name)
-
-
-def _compile(algorithm: Any) -> str:
-    """In a process of its own: the first hops make the compiler work."""
-    problem, network = rl.paper_least_squares(), rl.random_network(100, 0.3)
-    rl.simulate(algorithm, problem, network, A_FEW_HOPS, engine="compiled", progress=False)
-    return str(algorithm.name)
-
-
-METHODS: tuple[Any, ...] = (
+DEMO_METHODS: tuple[Any, ...] = (
     rl.IADMM(rho=10.0),
     rl.WADMM(rho=10.0),
     rl.PIADMM1(rho=10.0),
     rl.PIADMM2(rho=10.0, sigma=1e-3),
 )
 LEVELS = (1e-3, 1e-6, 1e-9)
-AGENTS, DENSITY, SAMPLES, DIM = 100, 0.3, 30, 2
 
-# (method, done, total): how many of a method's seeds are done.
-DemoReport = Callable[[str, int, int], None]
+
+PROCESSES = 2
+A_FEW_HOPS = 3
 
 
 @dataclass(frozen=True)
@@ -72,9 +53,9 @@ class Demo:
 def run_demo(
     seeds: Sequence[int] = range(10),
     hops: int = 12_000,
-    report: DemoReport | None = None,
+    report: MethodReport | None = None,
     engine: EngineChoice = "auto",
-    methods: Sequence[Any] = METHODS,
+    methods: Sequence[Any] = DEMO_METHODS,
 ) -> Demo:
     """Run the four methods on fresh data and a fresh network for each seed."""
     ensembles = {method.name: _run_method(method, seeds, hops, report, engine) for method in methods}
@@ -89,7 +70,7 @@ def plot_demo(demo: Demo) -> Figure:
 
 
 def _run_method(
-    method: Any, seeds: Sequence[int], hops: int, report: DemoReport | None, engine: EngineChoice
+    method: Any, seeds: Sequence[int], hops: int, report: MethodReport | None, engine: EngineChoice
 ) -> rl.Ensemble:
     def tell(done: int, total: int) -> None:
         if report is not None:
@@ -114,3 +95,19 @@ def _run_method(
 def _row(name: str, ensemble: rl.Ensemble) -> DemoRow:
     final = float(np.median([run.history["error"].iloc[-1] for run in ensemble]))
     return DemoRow(name, tuple(reached(ensemble, level) for level in LEVELS), final)
+
+
+def compile_methods(algorithms: Sequence[Any], report: Callable[[str], None] | None = None) -> None:
+    """Compile each algorithm for the paper's least squares, two at a time; `report` is told each name when it is done."""
+    with workers(min(PROCESSES, len(algorithms))) as submit:
+        for finished in as_completed([submit(_compile, algorithm) for algorithm in algorithms]):
+            name = finished.result()
+            if report is not None:
+                report(name)
+
+
+def _compile(algorithm: Any) -> str:
+    """In a process of its own: the first hops make the compiler work."""
+    problem, network = rl.paper_least_squares(AGENTS, SAMPLES, DIM), rl.random_network(AGENTS, DENSITY)
+    rl.simulate(algorithm, problem, network, A_FEW_HOPS, engine="compiled", progress=False)
+    return str(algorithm.name)

@@ -1,4 +1,4 @@
-"""The report as data: claims first, then the figures and tables, section by section."""
+"""The report as data: sentences of the paper and the verdicts on them, then figures and tables, section by section."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from roundelay.paper.pieces import Measured
 from roundelay.plots.chart import ChartFigure
 
 Found = Mapping[str, Measured]
+Verdict = Literal["holds", "holds only if", "does not hold"]
 
 
 @dataclass(frozen=True)
@@ -50,33 +51,6 @@ class Claim:
     figure: str = ""
 
 
-def judge(claim: Claim, found: Found) -> Judged:
-    """The verdict on a claim."""
-    checks = claim.stated(found)
-    verdict: Verdict = "holds"
-    if not all(check.holds for check in checks):
-        more = claim.conditional(found) if claim.conditional is not None else ()
-        verdict = "holds only if" if more and all(check.holds for check in more) else "does not hold"
-        checks += tuple(check for check in more if check not in checks)
-    measured = "; ".join(str(check) for check in checks)
-    condition = claim.condition if verdict == "holds only if" else ""
-    return Judged(claim.name, claim.where, claim.claim, measured, verdict, condition, claim.why, claim.figure)
-
-
-def number(value: float) -> str:
-    """A number as a reader likes it."""
-    if value == float("inf"):
-        return "never"
-    if value == 0.0 or (abs(value) < 1e6 and value == int(value)):
-        return f"{int(value):,}"
-    if 1e3 <= abs(value) < 1e7:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-Verdict = Literal["holds", "holds only if", "does not hold"]
-
-
 @dataclass(frozen=True)
 class Judged:
     """A claim of the paper with its verdict.
@@ -94,6 +68,19 @@ class Judged:
     condition: str
     why: str
     figure: str
+
+
+def judge(claim: Claim, found: Found) -> Judged:
+    """The verdict on a claim."""
+    checks = claim.stated(found)
+    verdict: Verdict = "holds"
+    if not all(check.holds for check in checks):
+        more = claim.conditional(found) if claim.conditional is not None else ()
+        verdict = "holds only if" if more and all(check.holds for check in more) else "does not hold"
+        checks += tuple(check for check in more if check not in checks)
+    measured = "; ".join(str(check) for check in checks)
+    condition = claim.condition if verdict == "holds only if" else ""
+    return Judged(claim.name, claim.where, claim.claim, measured, verdict, condition, claim.why, claim.figure)
 
 
 @dataclass(frozen=True)
@@ -126,3 +113,14 @@ class Document:
     claims: tuple[Judged, ...]
     sections: tuple[Section, ...]
     made_by: str
+
+
+def number(value: float) -> str:
+    """A number as a reader likes it."""
+    if value == float("inf"):
+        return "never"
+    if value == 0.0 or (abs(value) < 1e6 and value == int(value)):
+        return f"{int(value):,}"
+    if 1e3 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

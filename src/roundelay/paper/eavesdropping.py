@@ -9,20 +9,20 @@ import numpy as np
 import pandas as pd
 
 import roundelay as rl
-from roundelay.comparison.field_methods import Kind
+from roundelay.comparison.field_methods import KINDS, Kind
 from roundelay.kernels import Vector
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.settings import DIM, KINDS, OURS, States, data, method_named
+from roundelay.paper.settings import AGENTS, DENSITY, DIM, I_ADMM, OURS, States, data, method_named
 from roundelay.plots.chart import Chart, ChartFigure, Series
 from roundelay.plots.style import BLACK_AND_SOLID
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import least_squares, recursion
 from roundelay.transcripts import Eavesdropper, Visits
 
-AGENTS, DENSITY, LAST = 100, 0.3, 2000
+LAST = 2000
 # What the solver of the paper does unless told otherwise.
 DEFAULT_ITERATIONS = 20
-FIGURE_OF = {"least squares": "fig4", "logistic": "fig6"}
+EAVESDROPPING_FIGURE = {"least squares": "fig4", "logistic": "fig6"}
 TRUTH, RECURSION = "true value", "estimate, recursion (12)"
 STOPPED, SOLVED = "estimate, lsqr at 20 iterations", "estimate, lsqr converged"
 
@@ -38,7 +38,7 @@ def eavesdropping_pieces() -> tuple[Piece, ...]:
 
 def eavesdropping_name(kind: Kind, method: str) -> str:
     """What the piece is called."""
-    return f"{FIGURE_OF[kind]} {method}"
+    return f"{EAVESDROPPING_FIGURE[kind]} {method}"
 
 
 def measure_eavesdropping(effort: Effort, kind: Kind, method: str) -> Measured:
@@ -49,7 +49,7 @@ def measure_eavesdropping(effort: Effort, kind: Kind, method: str) -> Measured:
     table = pd.DataFrame({"k": np.arange(LAST + 1)})
     for letter in "xy":
         table[f"{letter}, {TRUTH}"] = run.column(f"{letter} {agent} 0")[: LAST + 1]
-    if method == "I-ADMM":
+    if method == I_ADMM:
         visits = seen.visits_of(agent)
         found = recursion(visits, public)
         estimates = {RECURSION: (at_every_hop(found.x[:, 0], visits), at_every_hop(found.y[:, 0], visits))}
@@ -110,15 +110,15 @@ def eavesdropping_figure(found: Mapping[str, Measured], effort: Effort, kind: Ki
             charts.append(
                 Chart(f"{method}: {letter}₁ᵏ(1)", "iteration k", f"{letter}₁ᵏ(1)", tuple(series), y_range=view)
             )
-    number = FIGURE_OF[kind][3:]
+    number = EAVESDROPPING_FIGURE[kind][3:]
     return ChartFigure(
-        FIGURE_OF[kind],
+        EAVESDROPPING_FIGURE[kind],
         f"Fig. {number}: the eavesdropper's estimate and the true value, {kind}",
         "I-ADMM by the recursion (12); the others by the paper's sparse least-squares problem with γ = 1, x = z for the"
         " last N visits and Σy = 0, stopped after 20 iterations (the solver's default) and solved to convergence.",
         tuple(charts),
         columns=2,
-        command=f"roundelay reproduce {FIGURE_OF[kind]}",
+        command=f"roundelay reproduce {EAVESDROPPING_FIGURE[kind]}",
         seeds="seed 0",
         notes=("What the estimate at 20 iterations misses of y is mostly the solver's, not the method's.",),
     )

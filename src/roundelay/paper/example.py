@@ -14,12 +14,12 @@ from roundelay.paper.settings import States
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series
 
 AGENTS, DENSITY, LAPS = 6, 0.6, 2
-NAME = "six agents"
+EXAMPLE = "six agents"
 
 
 def example_pieces() -> tuple[Piece, ...]:
     """One piece."""
-    return (Piece(NAME, measure_example),)
+    return (Piece(EXAMPLE, measure_example),)
 
 
 def measure_example(effort: Effort) -> Measured:
@@ -44,7 +44,7 @@ def measure_example(effort: Effort) -> Measured:
 
 def network_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFigure:
     """Fig. 1."""
-    tables = found[NAME].tables
+    tables = found[EXAMPLE].tables
     cycle = tables["cycle"]["agent"].to_numpy(np.int64)
     angle = np.empty(AGENTS)
     # Agents stand on a circle in the order of the cycle, the first at the top.
@@ -90,7 +90,7 @@ def _interleaved(across: Vector, up: Vector, one: Integers, other: Integers, gap
 
 def evolution_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFigure:
     """Fig. 2."""
-    tables = found[NAME].tables
+    tables = found[EXAMPLE].tables
     states, cycle = tables["states"], tables["cycle"]["agent"].to_numpy(np.int64)
     hops = states["hop"].to_numpy(np.float64)
 

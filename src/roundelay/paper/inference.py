@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 import roundelay as rl
-from roundelay.comparison.field_methods import Kind
+from roundelay.comparison.field_methods import KINDS, Kind
 from roundelay.engine.replay import Replayed, replay
 from roundelay.kernels import Matrix
-from roundelay.paper.eavesdropping import AGENTS, DENSITY
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.settings import DIM, KINDS, data, method_named
+from roundelay.paper.settings import AGENTS, DENSITY, DIM, I_ADMM, PI_ADMM1, data, method_named
 from roundelay.plots.chart import Chart, ChartFigure, Series
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import backward_recursion, recursion
@@ -45,12 +44,12 @@ def watched(algorithm: Any, kind: Kind, seed: int, hops: int) -> tuple[rl.Run, A
     return run, problem
 
 
-def truth_of(run: rl.Run, problem: Any, agent: int, seen: Seen) -> Replayed:
+def states_of(run: rl.Run, problem: Any, agent: int, seen: Seen) -> Replayed:
     """x and y of an agent after each of its visits, R + 1 rows."""
     return replay(run.algorithm.parts(), problem, run.seed, seen.visits_of(agent))
 
 
-def relative(estimate: Matrix, truth: Matrix) -> float:
+def largest_relative(estimate: Matrix, truth: Matrix) -> float:
     """The largest error over the largest value."""
     return float(np.abs(estimate - truth).max() / np.abs(truth).max())
 
@@ -59,19 +58,19 @@ def measure_exactly(effort: Effort) -> Measured:
     """I-ADMM: x, y and ∇f of all agents at all visits, by the recursion."""
     worst = {"x": 0.0, "y": 0.0, "gradient": 0.0}
     for kind in KINDS:
-        run, problem = watched(method_named("I-ADMM", kind), kind, 0, HOPS)
+        run, problem = watched(method_named(I_ADMM, kind), kind, 0, HOPS)
         assert run.transcript is not None
         seen, public = run.transcript.seen_by(Eavesdropper()), Public(run.algorithm, AGENTS, DIM)
         for agent in range(AGENTS):
             found = recursion(seen.visits_of(agent), public)
-            truth = truth_of(run, problem, agent, seen)
+            truth = states_of(run, problem, agent, seen)
             x, y = truth.x, truth.y
             # The exact step leaves y⁺ = ∇f(x⁺), the first-order one y⁺ = ∇f(x).
             points = x[1:] if kind == "least squares" else x[:-1]
             slopes = np.array([problem.gradient(agent, point) for point in points])
-            worst["x"] = max(worst["x"], relative(found.x, x))
-            worst["y"] = max(worst["y"], relative(found.y, y))
-            worst["gradient"] = max(worst["gradient"], relative(found.y[1:], slopes))
+            worst["x"] = max(worst["x"], largest_relative(found.x, x))
+            worst["y"] = max(worst["y"], largest_relative(found.y, y))
+            worst["gradient"] = max(worst["gradient"], largest_relative(found.y[1:], slopes))
     return Measured({f"largest relative error of {name}": value for name, value in worst.items()})
 
 
@@ -84,7 +83,7 @@ def measure_backwards(effort: Effort) -> Measured:
     rho = run.algorithm.rho
     rows, exactness, broken_x, broken_y = [], 0.0, 0, 0
     for agent in range(0, AGENTS, 10):
-        truth = truth_of(run, problem, agent, seen)
+        truth = states_of(run, problem, agent, seen)
         x, y = truth.x, truth.y
         visits = seen.visits_of(agent)
         for laps in LAPS:
@@ -132,13 +131,13 @@ def measure_backwards(effort: Effort) -> Measured:
 
 def measure_broken(effort: Effort) -> Measured:
     """PI-ADMM1 and the observers of Theorems 2 and 3: H, g and y of all agents, from the transcript alone."""
-    run, problem = watched(method_named("PI-ADMM1", "least squares"), "least squares", 0, HOPS)
+    run, problem = watched(method_named(PI_ADMM1, "least squares"), "least squares", 0, HOPS)
     assert run.transcript is not None
     seen, public = run.transcript.seen_by(Eavesdropper()), Public(run.algorithm, AGENTS, DIM)
     rows = []
     for agent in range(AGENTS):
         visits = seen.visits_of(agent)
-        y = truth_of(run, problem, agent, seen).y
+        y = states_of(run, problem, agent, seen).y
         filtered, found = forward_filter(visits, public), parametric_step_size(visits, public)
         assert found.H is not None
         assert found.g is not None
@@ -146,10 +145,10 @@ def measure_broken(effort: Effort) -> Measured:
         rows.append(
             (
                 agent,
-                relative(filtered.y[-1], y[-1]),
-                relative(found.y[1:], y[1:]),
-                relative(found.H, true_hessian),
-                relative(found.g, true_slope),
+                largest_relative(filtered.y[-1], y[-1]),
+                largest_relative(found.y[1:], y[1:]),
+                largest_relative(found.H, true_hessian),
+                largest_relative(found.g, true_slope),
             )
         )
     columns = ["agent", "last y, filter", "all y, parametric", "H, parametric", "g, parametric"]

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 import roundelay
-from roundelay.comparison.workers import workers
+from roundelay.comparison.workers import Told, workers
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,6 @@ def read_measured(path: Path) -> Measured:
     return Measured(content["numbers"], tables)
 
 
-# (what, done, total)
-Told = Callable[[str, int, int], None]
-
-
 @dataclass(frozen=True)
 class Piece:
     """One piece of work: `work(effort, *arguments)` in a process of its own. `name` is unique."""
@@ -91,7 +87,7 @@ def run_pieces(
 
     What was kept counts only for the code and the effort it was made with.
     """
-    kept = folder / f"{effort.name}-{fingerprint()}"
+    kept = folder / f"{effort.name}-{code_fingerprint()}"
     for stale in folder.glob(f"{effort.name}-*"):
         if stale != kept:
             shutil.rmtree(stale, ignore_errors=True)
@@ -119,7 +115,7 @@ def _compute(
                 report("pieces", done, total)
 
 
-def fingerprint() -> str:
+def code_fingerprint() -> str:
     """A few letters that change with any line of the package's code."""
     digest = hashlib.sha256()
     root = Path(roundelay.__file__).parent

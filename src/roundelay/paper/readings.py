@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 import roundelay as rl
-from roundelay.comparison.field_methods import Kind
+from roundelay.comparison.field_methods import KINDS, Kind
 from roundelay.kernels import Vector
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.settings import DIM, KINDS, LEVEL, SAMPLES, data
+from roundelay.paper.settings import AGENTS, DENSITY, DIM, LEVEL, SAMPLES, data
 
-AGENTS, DENSITY = 100, 0.3
 SIGN, SCALING, DEVIATION = "sign of y⁰ in Algorithm 2", "half-sum or mean", "deviation or variance"
 HOPS = {"least squares": 20_000, "logistic": 60_000}
 # half-sum = (b/2)·mean, so that the same method has ρ/15 there.

@@ -1,4 +1,4 @@
-"""A monitor of the agents' own states, to hold estimates against; no observer ever sees it."""
+"""What the paper's experiments have in common: its methods, problems and networks, and a monitor of the agents' states."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any
 
 import roundelay as rl
 from roundelay.algorithms import TokenMethod
-from roundelay.comparison.field_methods import ENTRIES, Kind
+from roundelay.comparison.field_methods import Kind, entry_named
 from roundelay.engine.monitors import Snapshot
 from roundelay.problems import Problem
 
-SAMPLES, DIM = 30, 2
+# The network (a) of its figures, with b rows of p numbers at each agent.
+AGENTS, DENSITY, SAMPLES, DIM = 100, 0.3, 30, 2
 LEVEL = 1e-6
-KINDS: tuple[Kind, ...] = ("least squares", "logistic")
+# The paper's six methods: pieces, curves, claims and tables are found by their names.
+W_ADMM, IPW_ADMM, COCA = rl.WADMM.name, rl.IPWADMM.name, rl.COCA.name
+I_ADMM, PI_ADMM1, PI_ADMM2 = rl.IADMM.name, rl.PIADMM1.name, rl.PIADMM2.name
+RIVALS = (W_ADMM, IPW_ADMM, COCA)
+OURS = (I_ADMM, PI_ADMM1, PI_ADMM2)
 # In the order of the paper's legends; the place is also the look.
-SIX = ("W-ADMM", "IPW-ADMM", "COCA", "I-ADMM", "PI-ADMM1", "PI-ADMM2")
-OURS = ("I-ADMM", "PI-ADMM1", "PI-ADMM2")
-RIVALS = ("W-ADMM", "IPW-ADMM", "COCA")
-FIGURE_OF = {"least squares": "fig3", "logistic": "fig5"}
+SIX = (*RIVALS, *OURS)
+ACCURACY_FIGURE = {"least squares": "fig3", "logistic": "fig5"}
 # The paper's accuracy, and the common error, in which a far start is no advantage.
 METRICS = ("accuracy", "error")
 
@@ -45,7 +48,7 @@ class Panel:
         return rl.random_network(self.agents, self.density, seed=seed)
 
 
-PANELS = (Panel("a", 100, 0.3), Panel("b", 100, 0.5), Panel("c", 200, 0.3))
+PANELS = (Panel("a", AGENTS, DENSITY), Panel("b", AGENTS, 0.5), Panel("c", 200, DENSITY))
 
 
 def data(kind: Kind, agents: int, seed: int, dim: int = DIM) -> Any:
@@ -56,8 +59,7 @@ def data(kind: Kind, agents: int, seed: int, dim: int = DIM) -> Any:
 
 def method_named(name: str, kind: Kind) -> Any:
     """A method with the parameters that the paper gives it for this problem."""
-    entry = next(entry for entry in ENTRIES if entry.name == name)
-    return entry.given(kind, data(kind, 2, 0))
+    return entry_named(name).given(kind, data(kind, 2, 0))
 
 
 def place_of(name: str) -> int:

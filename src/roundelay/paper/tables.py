@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from roundelay.comparison.field_methods import Kind
-from roundelay.paper.beyond import DIMS, GAMMA_RUN, METHODS
+from roundelay.comparison.field_methods import KINDS, Kind
+from roundelay.paper.accuracy import seeds_of, units_to_level, wins_of
+from roundelay.paper.beyond import BEYOND_METHODS, DIMS, GAMMA_RUN
 from roundelay.paper.claims import slope_ratio
-from roundelay.paper.convergence import seeds_of, units_of, wins_of
-from roundelay.paper.counting import AGENTS, LAST
-from roundelay.paper.counting import NAME as COUNTS
+from roundelay.paper.counting import AGENTS, COUNTS, LAST
 from roundelay.paper.document import Found, Table, number
 from roundelay.paper.inference import BACKWARDS, BROKEN, EXACTLY
-from roundelay.paper.lemmas import CASES
-from roundelay.paper.lemmas import NAME as LIMITS
 from roundelay.paper.readings import DEVIATION, SCALING, SIGN
-from roundelay.paper.settings import KINDS, METRICS, PANELS, SIX
+from roundelay.paper.settings import I_ADMM, METRICS, PANELS, PI_ADMM1, PI_ADMM2, SIX
+from roundelay.paper.theory import CASES, LIMITS
 from roundelay.paper.variations import INEXACT, STRAGGLER
 
 METRIC_NAMES = {"accuracy": "accuracy", "error": "common error"}
@@ -27,9 +25,9 @@ def units_table(found: Found, kind: Kind) -> Table:
     rows = []
     for metric in METRICS:
         for panel in PANELS:
-            medians = [float(np.median(units_of(found, kind, panel, method, metric))) for method in SIX]
-            seeds = len(seeds_of(found, kind, panel, "I-ADMM"))
-            wins = wins_of(found, kind, panel, "I-ADMM", metric)
+            medians = [float(np.median(units_to_level(found, kind, panel, method, metric))) for method in SIX]
+            seeds = len(seeds_of(found, kind, panel, I_ADMM))
+            wins = wins_of(found, kind, panel, I_ADMM, metric)
             rows.append((panel.title, METRIC_NAMES[metric], *map(number, medians), f"{wins} of {seeds}"))
     name = "units-least-squares" if kind == "least squares" else "units-logistic"
     return Table(
@@ -48,11 +46,9 @@ def slopes_table(found: Found) -> Table:
     for kind in KINDS:
         for place, panel in enumerate(PANELS):
             slopes = [
-                float(np.nanmedian(seeds_of(found, kind, panel, method)["slope"])) for method in ("I-ADMM", "PI-ADMM1")
+                float(np.nanmedian(seeds_of(found, kind, panel, method)["slope"])) for method in (I_ADMM, PI_ADMM1)
             ]
-            floors = [
-                float(np.median(seeds_of(found, kind, panel, "PI-ADMM2")[f"last {metric}"])) for metric in METRICS
-            ]
+            floors = [float(np.median(seeds_of(found, kind, panel, PI_ADMM2)[f"last {metric}"])) for metric in METRICS]
             rows.append(
                 (kind, panel.title, *map(number, slopes), number(slope_ratio(found, kind, place)), *map(number, floors))
             )
@@ -61,7 +57,7 @@ def slopes_table(found: Found) -> Table:
         "Slopes and floors",
         "Digits of the common error that a thousand units gain between 1e-4 and 1e-9, median over the seeds; and where"
         " PI-ADMM2 with σ = 1e-3 ends.",
-        ("problem", "network", "I-ADMM", "PI-ADMM1", "ratio", "PI-ADMM2's floor, accuracy", "its floor, common error"),
+        ("problem", "network", I_ADMM, PI_ADMM1, "ratio", "PI-ADMM2's floor, accuracy", "its floor, common error"),
         tuple(rows),
     )
 
@@ -202,7 +198,7 @@ def floors_table(found: Found) -> Table:
 def beyond_table(found: Found) -> Table:
     """Units to 1e-6 of the rivals that the paper does not have."""
     rows = []
-    for name in METHODS:
+    for name in BEYOND_METHODS:
         pieces = [found[f"beyond {name}, p = {dim}"].numbers for dim in DIMS]
         settings = "; ".join(
             ", ".join(

@@ -11,8 +11,8 @@ import pandas as pd
 import roundelay as rl
 from roundelay.networks.tours.hamiltonian import find_cycle
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.readings import AGENTS, DENSITY, runs
-from roundelay.paper.settings import LEVEL, data
+from roundelay.paper.readings import runs
+from roundelay.paper.settings import AGENTS, DENSITY, LEVEL, data
 
 CONNECTIVITY, FIRST_ORDER, INEXACT = "connectivity", "first order or exact", "methods called inexact"
 STRAGGLER, HAMILTONIAN, RESIDUE = "straggler", "Hamiltonian cycles", "noise that fades"
@@ -93,15 +93,14 @@ def measure_straggler(effort: Effort) -> Measured:
     times = np.ones(AGENTS)
     times[7] = SLOWER
     numbers = {}
-    for method in (rl.DADMM(c=0.2), rl.IADMM()):
-        gossip = isinstance(method, rl.DADMM)
+    for method, hops, iterations in ((rl.DADMM(c=0.2), None, 300), (rl.IADMM(), 4_000, None)):
         seconds = [
             rl.simulate(
                 method,
                 problem,
                 network,
-                hops=None if gossip else 4_000,
-                iterations=300 if gossip else None,
+                hops=hops,
+                iterations=iterations,
                 conditions=rl.NetworkConditions(compute=compute),
                 progress=False,
             ).cost_to(LEVEL, "seconds")

@@ -1,4 +1,4 @@
-"""An axis to draw on, its frame, and the side along which the cost grows."""
+"""The curve of a result over what it cost, and an axis to draw it on: its frame, and the side along which the cost grows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from roundelay.plots.style import COSTS, label_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+GRID = "#dddddd"
+FRAME = "#888888"
+
+
+# ------------------------------------------------------------ curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +72,7 @@ def _drawable(values: Vector) -> Vector:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-GRID = "#dddddd"
-FRAME = "#888888"
+# ------------------------------------------------------------ axes
 
 
 def new_axis(wide: bool) -> Axes:

@@ -22,7 +22,7 @@ BACKGROUND = -1
 class Series:
     """One curve, or one cloud of points: `y` over `x`, with a band from `low` to `high` where there is one.
 
-    `place` is its place in the palette (see `styles.py`), so that a method looks the same in every figure, or
+    `place` is its place in the palette (see `style.py`), so that a method looks the same in every figure, or
     `BACKGROUND`. `names` are the labels of labelled points. Where `y` is not a number there is a gap. A series that is
     not `shown` can be switched on in the interactive page and is left out elsewhere; one without a label is in no legend.
     """

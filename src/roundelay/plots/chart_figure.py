@@ -26,17 +26,169 @@ GREY = "#9a9a9a"
 DASHES: tuple[tuple[float, ...], ...] = ((3.5, 2.0), (1.2, 1.6), (6.0, 1.8, 1.2, 1.8), (7.0, 3.0))
 
 # Up to so many points each has a marker; a longer line has one at every tenth of its length.
-FEW = 15
+_FEW = 15
 
 # How far from its point a name begins, in points, and how it is aligned there.
 OFFSET = 5.0
 ACROSS = {"left": ("right", -1), "center": ("center", 0), "right": ("left", 1)}
 UPWARDS = {"bottom": ("top", -1), "middle": ("center", 0), "top": ("bottom", 1)}
 
+# The width and height of a panel in inches, by the number of columns; more columns are as narrow as three.
+_SIZES = {1: (7.6, 4.4), 2: (5.4, 3.8), 3: (4.3, 3.5)}
 
-def draw_series(axis: Axes, chart: Chart, series: Series) -> Line2D:
+# About how wide a letter and how high a line is in inches, in the legend and in the title.
+_LETTER = 0.085
+LINE = 0.2
+TITLE_LETTER = 0.11
+TITLE_LINE = 0.3
+
+MANY_DECADES = 1e4
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# The first line of each label and place in the palette.
+Lines: TypeAlias = "dict[tuple[str, int], Line2D]"
+
+
+def draw_chart_figure(figure: ChartFigure) -> Figure:
+    """Draw every panel that the figure has, with one legend for all of them where their series are the same."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    charts = tuple(drawable(_shown(chart)) for chart in figure.charts)
+    if not charts:
+        raise ValueError(f"The figure {figure.name!r} has no panel to draw: give it at least one chart.")
+    columns = max(1, min(figure.columns, len(charts)))
+    rows = -(-len(charts) // columns)
+    width, height = _SIZES.get(columns, _SIZES[3])
+    legends = _one_below(legends_of(replace(figure, charts=charts)))
+    title = fill(figure.title, int(width * columns / TITLE_LETTER))
+    extra = TITLE_LINE * (title.count("\n") + 1) + _height(legends, width, columns, rows)
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, wspace=0.02, hspace=0.03)
+    drawn = Figure(figsize=(width * columns, height * rows + extra), layout=layout)
+    axes = [drawn.add_subplot(rows, columns, place + 1) for place in range(len(charts))]
+    lines = [_draw_panel(axis, chart, columns) for axis, chart in zip(axes, charts, strict=True)]
+    for legend in legends:
+        _explain(drawn, axes, lines, legend, width if len(legend.panels) == 1 else width * columns)
+    drawn.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", parse_math=False)
+    return drawn
+
+
+def _one_below(legends: Sequence[Legend]) -> tuple[Legend, ...]:
+    """The legends with those of several panels made one, since there is one place under the figure."""
+    shared = [legend for legend in legends if len(legend.panels) > 1]
+    own = tuple(legend for legend in legends if len(legend.panels) == 1)
+    if not shared:
+        return own
+    entries = tuple(series for legend in shared for series in legend.entries)
+    return (*own, Legend(entries, tuple(panel for legend in shared for panel in legend.panels)))
+
+
+def _shown(chart: Chart) -> Chart:
+    return replace(chart, series=tuple(series for series in chart.series if series.shown))
+
+
+def _draw_panel(axis: Axes, chart: Chart, columns: int) -> Lines:
+    """Draw the panel; return what the legend needs."""
+    lines: Lines = {}
+    for series in chart.series:
+        lines.setdefault((series.label, series.place), _draw_series(axis, chart, series))
+    axis.set_title(chart.title, loc="left", fontsize="medium", parse_math=False)
+    if chart.bare:
+        axis.set_aspect("equal")
+        axis.set_axis_off()
+        axis.margins(0.08)
+    else:
+        axis.set_xlabel(chart.x_label, parse_math=False)
+        height = _SIZES.get(columns, _SIZES[3])[1]
+        axis.set_ylabel(fill(chart.y_label, int((height - 0.9) / _LETTER)), parse_math=False)
+        _scale(axis, chart)
+        if not chart.log_x:
+            axis.locator_params(axis="x", nbins=8 if columns == 1 else 5)
+        frame(axis)
+    return lines
+
+
+def _scale(axis: Axes, chart: Chart) -> None:
+    from matplotlib.ticker import FuncFormatter, NullLocator, StrMethodFormatter
+
+    if chart.log_x:
+        axis.set_xscale("log", nonpositive="mask")
+    if chart.log_y:
+        axis.set_yscale("log", nonpositive="mask")
+    if chart.x_range is not None:
+        axis.set_xlim(*chart.x_range)
+    if chart.y_range is not None:
+        axis.set_ylim(*chart.y_range)
+    for side, logarithmic in ((axis.xaxis, chart.log_x), (axis.yaxis, chart.log_y)):
+        low, high = side.get_view_interval()
+        # Over many decades the ticks between them can't be told apart, and take most of the time of drawing.
+        if logarithmic and high > MANY_DECADES * low > 0.0:
+            side.set_minor_locator(NullLocator())
+            side.set_major_formatter(FuncFormatter(_power_of_ten))
+        # Thousands are easier to count with a comma than with a power of ten at the corner.
+        if not logarithmic and max(map(abs, side.get_view_interval())) >= 1e4:
+            side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def _power_of_ten(value: float, place: int) -> str:
+    """A tick's label without mathematical markup, which takes long to set; nothing between the powers."""
+    power = math.log10(value) if value > 0.0 else math.nan
+    if not abs(power - round(power)) < 1e-9:
+        return ""
+    return f"10{str(round(power)).translate(SUPERSCRIPTS)}"
+
+
+# ------------------------------------------------------------ legends
+
+
+def _explain(drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend: Legend, width: float) -> None:
+    """One legend under the figure for several panels, or under its only panel."""
+    from matplotlib.transforms import ScaledTranslation
+
+    labels = [series.label for series in legend.entries]
+    drawn_lines = {look: line for panel in reversed(legend.panels) for look, line in lines[panel].items()}
+    handles = [drawn_lines[series.label, series.place] for series in legend.entries]
+    words: dict[str, Any] = {
+        "ncols": _columns(legend, width),
+        "handlelength": 3.4,
+        "frameon": False,
+        "fontsize": "small",
+    }
+    if len(legend.panels) > 1:
+        made = drawn.legend(handles, labels, loc="outside lower center", **words)
+    else:
+        axis = axes[legend.panels[0]]
+        below = ScaledTranslation(0.0, -0.48 if axis.axison else -0.05, drawn.dpi_scale_trans)
+        words |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": axis.transAxes + below}
+        made = axis.legend(handles, labels, **words)
+    for text in made.get_texts():
+        text.set_parse_math(False)
+
+
+def _height(legends: Sequence[Legend], width: float, columns: int, rows: int) -> float:
+    """What the legends take from the figure's height in inches, at most."""
+    shared = sum(LINE * (_rows(legend, width * columns) + 1) for legend in legends if len(legend.panels) > 1)
+    own = [LINE * (_rows(legend, width) + 0.5) for legend in legends if len(legend.panels) == 1]
+    return shared + rows * max(own, default=0.0)
+
+
+def _columns(legend: Legend, width: float) -> int:
+    """How many labels stand side by side, in rows as even as can be."""
+    return -(-len(legend.entries) // _rows(legend, width))
+
+
+def _rows(legend: Legend, width: float) -> int:
+    longest = max(len(series.label) for series in legend.entries)
+    fit = max(1, int((width - 0.8) / (0.75 + _LETTER * longest)))
+    return -(-len(legend.entries) // fit)
+
+
+# ------------------------------------------------------------ a series
+
+
+def _draw_series(axis: Axes, chart: Chart, series: Series) -> Line2D:
     """Draw the band, the line or the points, and the names; return what the legend shows."""
-    look = line_look(chart, series)
+    look = _line_look(chart, series)
     if series.low is not None and series.high is not None:
         axis.fill_between(series.x, series.low, series.high, color=look["color"], alpha=0.18, linewidth=0.0)
     (line,) = axis.plot(series.x, series.y, label=series.label, **look)
@@ -45,7 +197,7 @@ def draw_series(axis: Axes, chart: Chart, series: Series) -> Line2D:
     return line
 
 
-def line_look(chart: Chart, series: Series) -> dict[str, Any]:
+def _line_look(chart: Chart, series: Series) -> dict[str, Any]:
     """Colour, line and markers as matplotlib calls them."""
     style = style_of(max(series.place, 0))
     behind = series.place == BACKGROUND
@@ -87,7 +239,7 @@ def _within(chart: Chart, series: Series) -> bool:
 
 def _marked(chart: Chart, series: Series) -> tuple[float, float] | None:
     """Where markers stand: those of different lines apart, so that none hides another."""
-    if np.isfinite(series.y).sum() <= FEW:
+    if np.isfinite(series.y).sum() <= _FEW:
         return None
     places = sorted({each.place for each in chart.series})
     return (0.1 * (places.index(series.place) + 0.5) / len(places), 0.1)
@@ -108,151 +260,3 @@ def _draw_names(axis: Axes, chart: Chart, series: Series) -> None:
             parse_math=False,
             zorder=4.0,
         )
-
-
-# The width and height of a panel in inches, by the number of columns; more columns are as narrow as three.
-SIZES = {1: (7.6, 4.4), 2: (5.4, 3.8), 3: (4.3, 3.5)}
-
-# About how wide a letter and how high a line is in inches, in the legend and in the title.
-LETTER = 0.085
-LINE = 0.2
-TITLE_LETTER = 0.11
-TITLE_LINE = 0.3
-
-MANY_DECADES = 1e4
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-# The first line of each label and place in the palette.
-Lines: TypeAlias = "dict[tuple[str, int], Line2D]"
-
-
-def draw_chart_figure(figure: ChartFigure) -> Figure:
-    """Draw every panel that the figure has, with one legend for all of them where their series are the same."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    charts = tuple(drawable(_shown(chart)) for chart in figure.charts)
-    if not charts:
-        raise ValueError(f"The figure {figure.name!r} has no panel to draw: give it at least one chart.")
-    columns = max(1, min(figure.columns, len(charts)))
-    rows = -(-len(charts) // columns)
-    width, height = SIZES.get(columns, SIZES[3])
-    legends = _one_below(legends_of(replace(figure, charts=charts)))
-    title = fill(figure.title, int(width * columns / TITLE_LETTER))
-    extra = TITLE_LINE * (title.count("\n") + 1) + _height(legends, width, columns, rows)
-    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, wspace=0.02, hspace=0.03)
-    drawn = Figure(figsize=(width * columns, height * rows + extra), layout=layout)
-    axes = [drawn.add_subplot(rows, columns, place + 1) for place in range(len(charts))]
-    lines = [_draw_panel(axis, chart, columns) for axis, chart in zip(axes, charts, strict=True)]
-    for legend in legends:
-        _explain(drawn, axes, lines, legend, width if len(legend.panels) == 1 else width * columns)
-    drawn.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", parse_math=False)
-    return drawn
-
-
-def _one_below(legends: Sequence[Legend]) -> tuple[Legend, ...]:
-    """The legends with those of several panels made one, since there is one place under the figure."""
-    shared = [legend for legend in legends if len(legend.panels) > 1]
-    own = tuple(legend for legend in legends if len(legend.panels) == 1)
-    if not shared:
-        return own
-    entries = tuple(series for legend in shared for series in legend.entries)
-    return (*own, Legend(entries, tuple(panel for legend in shared for panel in legend.panels)))
-
-
-def _shown(chart: Chart) -> Chart:
-    return replace(chart, series=tuple(series for series in chart.series if series.shown))
-
-
-def _draw_panel(axis: Axes, chart: Chart, columns: int) -> Lines:
-    """Draw the panel; return what the legend needs."""
-    lines: Lines = {}
-    for series in chart.series:
-        lines.setdefault((series.label, series.place), draw_series(axis, chart, series))
-    axis.set_title(chart.title, loc="left", fontsize="medium", parse_math=False)
-    if chart.bare:
-        axis.set_aspect("equal")
-        axis.set_axis_off()
-        axis.margins(0.08)
-    else:
-        axis.set_xlabel(chart.x_label, parse_math=False)
-        height = SIZES.get(columns, SIZES[3])[1]
-        axis.set_ylabel(fill(chart.y_label, int((height - 0.9) / LETTER)), parse_math=False)
-        _scale(axis, chart)
-        if not chart.log_x:
-            axis.locator_params(axis="x", nbins=8 if columns == 1 else 5)
-        frame(axis)
-    return lines
-
-
-def _scale(axis: Axes, chart: Chart) -> None:
-    from matplotlib.ticker import FuncFormatter, NullLocator, StrMethodFormatter
-
-    if chart.log_x:
-        axis.set_xscale("log", nonpositive="mask")
-    if chart.log_y:
-        axis.set_yscale("log", nonpositive="mask")
-    if chart.x_range is not None:
-        axis.set_xlim(*chart.x_range)
-    if chart.y_range is not None:
-        axis.set_ylim(*chart.y_range)
-    for side, logarithmic in ((axis.xaxis, chart.log_x), (axis.yaxis, chart.log_y)):
-        low, high = side.get_view_interval()
-        # Over many decades the ticks between them can't be told apart, and take most of the time of drawing.
-        if logarithmic and high > MANY_DECADES * low > 0.0:
-            side.set_minor_locator(NullLocator())
-            side.set_major_formatter(FuncFormatter(power_of_ten))
-        # Thousands are easier to count with a comma than with a power of ten at the corner.
-        if not logarithmic and max(map(abs, side.get_view_interval())) >= 1e4:
-            side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def power_of_ten(value: float, place: int) -> str:
-    """A tick's label without mathematical markup, which takes long to set; nothing between the powers."""
-    power = math.log10(value) if value > 0.0 else math.nan
-    if not abs(power - round(power)) < 1e-9:
-        return ""
-    return f"10{str(round(power)).translate(SUPERSCRIPTS)}"
-
-
-def _explain(drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend: Legend, width: float) -> None:
-    """One legend under the figure for several panels, or under its only panel."""
-    from matplotlib.transforms import ScaledTranslation
-
-    labels = [series.label for series in legend.entries]
-    drawn_lines = {look: line for panel in reversed(legend.panels) for look, line in lines[panel].items()}
-    handles = [drawn_lines[series.label, series.place] for series in legend.entries]
-    words: dict[str, Any] = {
-        "ncols": _columns(legend, width),
-        "handlelength": 3.4,
-        "frameon": False,
-        "fontsize": "small",
-    }
-    if len(legend.panels) > 1:
-        made = drawn.legend(handles, labels, loc="outside lower center", **words)
-    else:
-        axis = axes[legend.panels[0]]
-        below = ScaledTranslation(0.0, -0.48 if axis.axison else -0.05, drawn.dpi_scale_trans)
-        words |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": axis.transAxes + below}
-        made = axis.legend(handles, labels, **words)
-    for text in made.get_texts():
-        text.set_parse_math(False)
-
-
-def _height(legends: Sequence[Legend], width: float, columns: int, rows: int) -> float:
-    """What the legends take from the figure's height in inches, at most."""
-    shared = sum(LINE * (_rows(legend, width * columns) + 1) for legend in legends if len(legend.panels) > 1)
-    own = [LINE * (_rows(legend, width) + 0.5) for legend in legends if len(legend.panels) == 1]
-    return shared + rows * max(own, default=0.0)
-
-
-def _columns(legend: Legend, width: float) -> int:
-    """How many labels stand side by side, in rows as even as can be."""
-    return -(-len(legend.entries) // _rows(legend, width))
-
-
-def _rows(legend: Legend, width: float) -> int:
-    longest = max(len(series.label) for series in legend.entries)
-    fit = max(1, int((width - 0.8) / (0.75 + LETTER * longest)))
-    return -(-len(legend.entries) // fit)

@@ -18,21 +18,7 @@ if TYPE_CHECKING:
 # Below this a relative error is mostly rounding, and its wiggles tell nothing.
 ROUNDING = 1e-14
 # A method that diverges is shown this far above where it started, so that the others can still be seen.
-DIVERGENCE = 1e3
-
-
-def error_limits(curves: Sequence[Curve], relative: bool) -> tuple[float, float]:
-    """The lowest and the highest error that the figure shows."""
-    lines = [line for curve in curves for line in (curve.middle, curve.low, curve.high) if line is not None]
-    values = np.concatenate(lines)
-    shown = values[np.isfinite(values)]
-    if not len(shown):
-        raise ValueError("Nothing can be drawn on a logarithmic axis: no value of this column is positive and finite.")
-    starts = [float(line[np.isfinite(line)][0]) for line in lines if np.isfinite(line).any()]
-    highest = min(float(shown.max()), DIVERGENCE * max(starts))
-    lowest = float(shown.min())
-    bottom = max(lowest / 2.0, ROUNDING) if relative and highest > ROUNDING else lowest / 2.0
-    return bottom, 3.0 * highest
+_DIVERGENCE = 1e3
 
 
 # With more methods than these the legend stands beside the axis.
@@ -58,7 +44,7 @@ def plot_convergence(
     if not results:
         raise ValueError("There are no results to draw: give at least one run by name.")
     curves = {name: curve_of(result, column, over) for name, result in results.items()}
-    limits = error_limits(list(curves.values()), column in RELATIVE)
+    limits = _error_limits(list(curves.values()), column in RELATIVE)
     axis = axis if axis is not None else new_axis(wide=len(curves) > CROWD)
     for place, (name, curve) in enumerate(curves.items()):
         _draw(axis, name, curve, place, len(curves))
@@ -71,6 +57,20 @@ def plot_convergence(
         axis.set_title(title, loc="left", fontsize="medium", fontweight="bold")
     _explain(axis, _band_words(results), len(curves))
     return figure_of(axis)
+
+
+def _error_limits(curves: Sequence[Curve], relative: bool) -> tuple[float, float]:
+    """The lowest and the highest error that the figure shows."""
+    lines = [line for curve in curves for line in (curve.middle, curve.low, curve.high) if line is not None]
+    values = np.concatenate(lines)
+    shown = values[np.isfinite(values)]
+    if not len(shown):
+        raise ValueError("Nothing can be drawn on a logarithmic axis: no value of this column is positive and finite.")
+    starts = [float(line[np.isfinite(line)][0]) for line in lines if np.isfinite(line).any()]
+    highest = min(float(shown.max()), _DIVERGENCE * max(starts))
+    lowest = float(shown.min())
+    bottom = max(lowest / 2.0, ROUNDING) if relative and highest > ROUNDING else lowest / 2.0
+    return bottom, 3.0 * highest
 
 
 def _draw(axis: Axes, name: str, curve: Curve, place: int, methods: int) -> None:

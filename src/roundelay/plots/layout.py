@@ -1,4 +1,7 @@
-"""Which panels of a figure are explained by one legend."""
+"""What goes where in a figure as data: the ends of axes, what they can show, the names of points, and legends.
+
+Both the figure for paper and the interactive page are laid out by it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,30 @@ from roundelay.plots.chart import Chart, ChartFigure, Series
 # What is left free at each end of an axis, as a part of what is drawn.
 MARGIN = 0.05
 MARGIN_FOR_NAMES = 0.15
+
+# A panel of usual size in pixels, and what a letter and a marker take there.
+PANEL = (400.0, 270.0)
+_LETTER = (7.0, 14.0)
+MARKER = 5.0
+
+# Names up to this length fit into the marker of a drawing.
+_SHORT = 3
+
+# How far the name's middle lies from the point, as multiples of half of its size; the first is tried first.
+_PLACES: dict[str, tuple[int, int]] = {
+    "middle right": (1, 0),
+    "top center": (0, 1),
+    "bottom center": (0, -1),
+    "middle left": (-1, 0),
+    "top right": (1, 1),
+    "bottom right": (1, -1),
+    "top left": (-1, 1),
+    "bottom left": (-1, -1),
+}
+INSIDE = "middle center"
+
+
+# ------------------------------------------------------------ axes and what they show
 
 
 def with_room(chart: Chart) -> Chart:
@@ -82,30 +109,11 @@ def _floor(chart: Chart) -> float:
     return 0.5 * float(np.nanmin(values)) if np.isfinite(values).any() else 1.0
 
 
-# A panel of usual size in pixels, and what a letter and a marker take there.
-PANEL = (400.0, 270.0)
-LETTER = (7.0, 14.0)
-MARKER = 5.0
-
-# Names up to this length fit into the marker of a drawing.
-SHORT = 3
-
-# How far the name's middle lies from the point, as multiples of half of its size; the first is tried first.
-PLACES: dict[str, tuple[int, int]] = {
-    "middle right": (1, 0),
-    "top center": (0, 1),
-    "bottom center": (0, -1),
-    "middle left": (-1, 0),
-    "top right": (1, 1),
-    "bottom right": (1, -1),
-    "top left": (-1, 1),
-    "bottom left": (-1, -1),
-}
-INSIDE = "middle center"
+# ------------------------------------------------------------ names of points
 
 
 @dataclass(frozen=True)
-class Box:
+class LabelBox:
     """A rectangle on the panel, by its middle and half of its size in pixels."""
 
     x: float
@@ -113,7 +121,7 @@ class Box:
     half_width: float
     half_height: float
 
-    def meets(self, other: Box) -> bool:
+    def meets(self, other: LabelBox) -> bool:
         """Whether the two overlap."""
         return (
             abs(self.x - other.x) < self.half_width + other.half_width
@@ -130,28 +138,28 @@ class Box:
 
 def label_places(chart: Chart, series: Series) -> tuple[str, ...]:
     """The place of each name of the series, as in "top right" of its point."""
-    if chart.bare and max(map(len, series.names), default=0) <= SHORT:
+    if chart.bare and max(map(len, series.names), default=0) <= _SHORT:
         return (INSIDE,) * len(series.names)
     xs, ys = _pixels(chart, series)
     others = [_pixels(chart, each) for each in chart.series if each.mode in ("points", "labelled points")]
-    points = [Box(x, y, MARKER, MARKER) for both in others for x, y in zip(*both, strict=True)]
-    taken: list[Box] = []
+    points = [LabelBox(x, y, MARKER, MARKER) for both in others for x, y in zip(*both, strict=True)]
+    taken: list[LabelBox] = []
     places = []
     for x, y, name in zip(xs, ys, series.names, strict=True):
-        boxes = {place: _box(x, y, name, where) for place, where in PLACES.items()}
+        boxes = {place: _box(x, y, name, where) for place, where in _PLACES.items()}
         place = min(boxes, key=lambda place: _cost(boxes[place], taken, points))
         taken.append(boxes[place])
         places.append(place)
     return tuple(places)
 
 
-def _box(x: float, y: float, name: str, where: tuple[int, int]) -> Box:
-    half_width, half_height = LETTER[0] * len(name) / 2.0, LETTER[1] / 2.0
+def _box(x: float, y: float, name: str, where: tuple[int, int]) -> LabelBox:
+    half_width, half_height = _LETTER[0] * len(name) / 2.0, _LETTER[1] / 2.0
     gap = MARKER
-    return Box(x + where[0] * (half_width + gap), y + where[1] * (half_height + gap), half_width, half_height)
+    return LabelBox(x + where[0] * (half_width + gap), y + where[1] * (half_height + gap), half_width, half_height)
 
 
-def _cost(box: Box, taken: list[Box], points: list[Box]) -> int:
+def _cost(box: LabelBox, taken: list[LabelBox], points: list[LabelBox]) -> int:
     """Worst is a name out of the panel, then one over another name, then one over a point."""
     return 100 * box.leaves() + 10 * sum(map(box.meets, taken)) + sum(map(box.meets, points))
 
@@ -168,6 +176,9 @@ def _fraction(values: Vector, limits: tuple[float, float], logarithmic: bool) ->
     """How far along its axis each value lies, from 0 to 1."""
     low, high = (float(end) for end in scaled(np.array(limits), logarithmic))
     return (scaled(values, logarithmic) - low) / (high - low)
+
+
+# ------------------------------------------------------------ legends
 
 
 @dataclass(frozen=True, eq=False)

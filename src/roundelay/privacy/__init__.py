@@ -1,32 +1,22 @@
 """What the token gives away: what is public, attacks that are given nothing else but what an observer saw, and accounting."""
 
 from roundelay.privacy.accounting import (
-    Guarantee,
-    NoGuarantee,
-    PrivacyBudget,
-    PrivacyLoss,
-    Sensitivity,
-    epsilon,
-    sensitivity,
-    sigma_for,
-    sigma_for_problem,
+    Guarantee as Guarantee,
+    NoGuarantee as NoGuarantee,
+    PrivacyBudget as PrivacyBudget,
+    PrivacyLoss as PrivacyLoss,
+    Sensitivity as Sensitivity,
+    epsilon as epsilon,
+    sensitivity as sensitivity,
+    sigma_for as sigma_for,
+    sigma_for_problem as sigma_for_problem,
 )
-from roundelay.privacy.identifiability import Identifiable, identifiable
-from roundelay.privacy.public import Public, load_public, save_public
-
-__all__ = [
-    "Guarantee",
-    "Identifiable",
-    "NoGuarantee",
-    "PrivacyBudget",
-    "PrivacyLoss",
-    "Public",
-    "Sensitivity",
-    "epsilon",
-    "identifiable",
-    "load_public",
-    "save_public",
-    "sensitivity",
-    "sigma_for",
-    "sigma_for_problem",
-]
+from roundelay.privacy.identifiability import (
+    Identifiable as Identifiable,
+    identifiable as identifiable,
+)
+from roundelay.privacy.public import (
+    Public as Public,
+    load_public as load_public,
+    save_public as save_public,
+)

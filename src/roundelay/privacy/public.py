@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from roundelay.kernels.checks import whole_number
-from roundelay.transcripts.descriptions import describe, restore
+from roundelay.tables import described, restored
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Public:
 
     def to_json(self) -> str:
         """As text; the algorithm as it is described in the file of a run."""
-        about = {"public": FORMAT, "algorithm": describe(self.algorithm), "agents": self.agents, "dim": self.dim}
+        about = {"public": FORMAT, "algorithm": described(self.algorithm), "agents": self.agents, "dim": self.dim}
         return json.dumps(about, indent=2, ensure_ascii=False)
 
     @staticmethod
@@ -39,7 +39,7 @@ class Public:
         try:
             about = json.loads(text)
             found = about["public"]
-            described, agents, dim = about["algorithm"], about["agents"], about["dim"]
+            table, agents, dim = about["algorithm"], about["agents"], about["dim"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"This does not describe what is public ({type(error).__name__}: {error}): write it with Public.to_json."
@@ -48,13 +48,10 @@ class Public:
             raise ValueError(
                 f"What is public has the format {found}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
             )
-        try:
-            algorithm = restore(described)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"The algorithm is described with wrong options ({error}): write it again.") from None
+        algorithm = restored(table, "the algorithm")
         if isinstance(algorithm, (dict, str, int, float, type(None), tuple)):
             raise ValueError(
-                f"{described!r} is no algorithm of roundelay: an observer can't reason about what it doesn't know."
+                f"{table!r} is no algorithm of roundelay: an observer can't reason about what it doesn't know."
             )
         return Public(algorithm, agents, dim)
 

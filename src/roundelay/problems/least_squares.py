@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roundelay.kernels import DIM, Matrix, Part, Vector, dot, each, prefetch
-from roundelay.problems.problem import check_agent, check_penalty
-from roundelay.problems.rows import Rows, Weights, check_ridge, read_rows, read_weights
+from roundelay.kernels import DIM, Cube, Matrix, Numbers, Part, Vector, dot, each, prefetch
+from roundelay.problems.problem import check_agent, check_penalty, total_gradient
+from roundelay.problems.row_problem import Loss, RowProblem
+from roundelay.problems.rows import Weights, check_sizes, read_weights
+from roundelay.registry import register
 
 # A literal that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0.
 RANK: int = 0
@@ -91,8 +93,24 @@ def record_weight(problem: Quadratics, i: int) -> float:
     return problem.record_weights[i]
 
 
-@dataclass(frozen=True, eq=False)
-class LeastSquares:
+def half_square(own: Numbers, prediction: Vector, target: Vector) -> Vector:
+    """ℓ(u, t) = ½(u − t)²."""
+    return 0.5 * (prediction - target) ** 2
+
+
+def residual(own: Numbers, prediction: Vector, target: Vector) -> Vector:
+    """ℓ'(u, t) = u − t."""
+    return prediction - target
+
+
+def one(own: Numbers, prediction: Vector, target: Vector) -> Vector:
+    """ℓ''(u, t) = 1."""
+    return np.ones_like(prediction)
+
+
+@register(RowProblem, "least_squares")
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastSquares(RowProblem):
     """f_i(x) = (scale) ‖O_i x − t_i‖² + ridge/2 ‖x‖², with one block of rows O_i, t_i an agent.
 
     `features` is one array (rows, features) for each agent and `targets` one array (rows,), of any row
@@ -108,21 +126,29 @@ class LeastSquares:
     ridge: float = 0.0
     weights: Weights = "equal"
 
+    loss: ClassVar[Loss] = Loss(half_square, residual, one)
+    is_quadratic: ClassVar[bool] = True
+    centres: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if self.scale not in ("half_sum", "mean"):
             raise ValueError(
                 f'The scale is {self.scale!r}: use "half_sum" for ½‖Ox − t‖² or "mean" for (1/b)‖Ox − t‖².'
             )
-        check_ridge(self.ridge)
-        _ = self.factors  # reads and checks the data now, so that bad input is refused here
+        super().__post_init__()
+
+    @classmethod
+    def of_site(cls, features: Matrix, targets: Vector, row_weight: float, ridge: float) -> Self:
+        """The function of one agent of a ring: row_weight·½‖Ox − t‖² + ridge/2 ‖x‖²."""
+        return cls([features], [targets], ridge=ridge, weights=[row_weight])
+
+    @classmethod
+    def drawn(cls, agents: int, samples: int, dim: int, seed: int) -> Self:
+        """The paper's synthetic data: all entries of features and targets from U(0, 1)."""
+        return cls(*_paper_rows(agents, samples, dim, seed))
 
     @cached_property
-    def rows(self) -> Rows:
-        """The data, checked, end to end."""
-        return read_rows(self.features, self.targets)
-
-    @cached_property
-    def factors(self) -> Vector:
+    def scales(self) -> Vector:
         """a_i such that f_i = a_i/2 ‖O_i x − t_i‖² + ridge/2 ‖x‖²."""
         weights = read_weights(self.weights, self.rows, rows_are_summed=self.scale == "half_sum")
         return weights if self.scale == "half_sum" else 2.0 * weights / self.rows.counts
@@ -130,17 +156,7 @@ class LeastSquares:
     @cached_property
     def record_weights(self) -> Vector:
         """What one record of each agent counts: its loss is ½(x'o − t)² in the half-sum and (x'o − t)² in the mean."""
-        return self.factors if self.scale == "half_sum" else 0.5 * self.factors
-
-    @property
-    def agents(self) -> int:
-        """N, the number of agents."""
-        return self.rows.agents
-
-    @property
-    def dim(self) -> int:
-        """p, the number of unknowns."""
-        return self.rows.dim
+        return self.scales if self.scale == "half_sum" else 0.5 * self.scales
 
     @cached_property
     def quadratics(self) -> Quadratics:
@@ -162,32 +178,18 @@ class LeastSquares:
                 lengths = singular**2
             places = starts[group, None] + np.arange(min(count, dim))
             vectors[places] = directions
-            curvatures[places] = self.factors[group, None] * lengths
-            along[places] = self.factors[group, None] * np.einsum("nkp,np->nk", directions, linear)
+            curvatures[places] = self.scales[group, None] * lengths
+            along[places] = self.scales[group, None] * np.einsum("nkp,np->nk", directions, linear)
         return Quadratics(
             vectors, curvatures, along, starts, float(self.ridge),
-            rows.features, rows.targets, rows.starts, self.factors, self.record_weights,
+            rows.features, rows.targets, rows.starts, self.scales, self.record_weights,
         )  # fmt: skip
-
-    def value(self, agent: int, x: Vector) -> float:
-        """f_i(x)."""
-        check_agent(agent, self.agents)
-        own = self.rows.of(agent)
-        residual = self.rows.features[own] @ x - self.rows.targets[own]
-        return float(0.5 * self.factors[agent] * residual @ residual + 0.5 * self.ridge * x @ x)
-
-    def gradient(self, agent: int, x: Vector) -> Vector:
-        """∇f_i(x)."""
-        check_agent(agent, self.agents)
-        own = self.rows.of(agent)
-        block = self.rows.features[own]
-        return self.factors[agent] * (block.T @ (block @ x - self.rows.targets[own])) + self.ridge * x
 
     def hessian(self, agent: int, x: Vector | None = None) -> Matrix:
         """∇²f_i, the same at every x."""
         check_agent(agent, self.agents)
         block = self.rows.features[self.rows.of(agent)]
-        return self.factors[agent] * (block.T @ block) + self.ridge * np.eye(self.dim)
+        return self.scales[agent] * (block.T @ block) + self.ridge * np.eye(self.dim)
 
     def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖²."""
@@ -201,40 +203,29 @@ class LeastSquares:
             return basis.T @ ((along + basis @ w) / (curvatures + shift))
         return (w + basis.T @ ((along * shift - basis @ w * curvatures) / (curvatures + shift))) / shift
 
-    def values(self, points: Matrix) -> Vector:
-        """f_i(x_i) of all agents, each at its own point."""
-        residual = self._residuals(points)
-        return 0.5 * self.factors * self.rows.sums(residual**2) + 0.5 * self.ridge * (points**2).sum(axis=1)
-
-    def gradients(self, points: Matrix) -> Matrix:
-        """∇f_i(x_i) of all agents, each at its own point."""
-        rows = self.rows
-        slopes = self.factors[rows.owners] * self._residuals(points)
-        return np.add.reduceat(slopes[:, None] * rows.features, rows.starts[:-1]) + self.ridge * points
-
     def objective_gaps(self, points: Matrix) -> Vector:
         """Σ f_i(x) − Σ f_i(x*) = ½(x − x*)'H(x − x*): no cancellation however close x is."""
         offsets = points - self.optimum
-        return 0.5 * np.einsum("kp,pq,kq->k", offsets, self.total_hessian, offsets)
+        return 0.5 * np.einsum("kp,pq,kq->k", offsets, self._total_hessian, offsets)
 
     @cached_property
-    def total_hessian(self) -> Matrix:
+    def _total_hessian(self) -> Matrix:
         """∇² Σ f_i."""
         rows = self.rows
-        weighted = rows.features * self.factors[rows.owners][:, None]
+        weighted = rows.features * self.scales[rows.owners][:, None]
         return rows.features.T @ weighted + self.agents * self.ridge * np.eye(self.dim)
 
     @cached_property
     def optimum(self) -> Vector:
         """x*, the minimiser of Σ f_i (that of least norm, where there are several)."""
-        rows, root = self.rows, np.sqrt(self.factors[self.rows.owners])
+        rows, root = self.rows, np.sqrt(self.scales[self.rows.owners])
         # R'R = H by a QR decomposition of the rows, which halves the digits that H itself would lose.
         triangle = np.asarray(np.linalg.qr(rows.features * root[:, None], mode="r"))
         ridge = np.sqrt(self.agents * self.ridge) * np.eye(self.dim)
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, ridge]), mode="r"))
         x = np.zeros(self.dim)
         for _ in range(3):  # the first pass solves, the others refine by the residual of the data itself
-            pull = -self.gradients(np.broadcast_to(x, (self.agents, self.dim))).sum(axis=0)
+            pull = -total_gradient(self, x)
             half = np.linalg.lstsq(triangle.T, pull, rcond=None)[0]
             x = x + np.linalg.lstsq(triangle, half, rcond=None)[0]
         x.setflags(write=False)
@@ -248,12 +239,13 @@ class LeastSquares:
     @cached_property
     def mu(self) -> float:
         """The strong convexity of the mean function (1/N) Σ f_i."""
-        return float(max(np.linalg.eigvalsh(self.total_hessian)[0] / self.agents, self.ridge))
+        return float(max(np.linalg.eigvalsh(self._total_hessian)[0] / self.agents, self.ridge))
 
     def kernel(self) -> Part:
         """What the engines run."""
         ranks = np.diff(self.quadratics.starts)
-        uniform = int(ranks[0]) if (ranks == ranks[0]).all() else 0
+        # One agent alone may answer to any number, so that its own don't stand at its number times the rank.
+        uniform = int(ranks[0]) if self.agents > 1 and (ranks == ranks[0]).all() else 0
         return Part(
             (
                 ("minimise", minimise),
@@ -264,22 +256,22 @@ class LeastSquares:
             ),
             self.quadratics,
             (("RANK", uniform),),
+            per_agent=("starts", "row_starts", "row_scale", "record_weights"),
         )
 
-    def kernel_at(self, place: int, agents: int) -> Part:
-        """What a ring's agent runs that has this problem of one agent: it answers to the number `place`."""
-        numbers, each_agent = self.quadratics, np.arange(agents + 1) > place
-        return replace(
-            self.kernel(),
-            numbers=numbers._replace(
-                starts=np.where(each_agent, numbers.starts[1], 0),
-                row_starts=np.where(each_agent, numbers.row_starts[1], 0),
-                row_scale=np.full(agents, numbers.row_scale[0]),
-                record_weights=np.full(agents, numbers.record_weights[0]),
-            ),
-            literals=(("RANK", 0),),
-        )
 
-    def _residuals(self, points: Matrix) -> Vector:
-        rows = self.rows
-        return np.einsum("rp,rp->r", rows.features, points[rows.owners]) - rows.targets
+def paper_least_squares(
+    agents: int = 100,
+    samples: int = 30,
+    dim: int = 2,
+    seed: int = 0,
+    scale: Literal["half_sum", "mean"] = "half_sum",
+) -> LeastSquares:
+    """Least squares with all entries of features and targets drawn from U(0, 1)."""
+    return LeastSquares(*_paper_rows(agents, samples, dim, seed), scale)
+
+
+def _paper_rows(agents: int, samples: int, dim: int, seed: int) -> tuple[Cube, Matrix]:
+    check_sizes(agents, samples, dim, seed)
+    generator = np.random.default_rng([seed, 1])
+    return generator.random((agents, samples, dim)), generator.random((agents, samples))

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from roundelay.kernels import Matrix, Part, Vector
+from roundelay.kernels import Integers, Matrix, Part, Vector
+from roundelay.problems.solving import optimum_by_root, prox_by_root
+
+
+class LogisticRows(NamedTuple):
+    """Rows label·features of a logistic loss, those of agent i from starts[i] on: an attack may find them one by one."""
+
+    signed: Matrix
+    starts: Integers
+    ridge: float
 
 
 @runtime_checkable
@@ -54,6 +67,22 @@ class Problem(Protocol):
     def mu(self) -> float:
         """The strong convexity of the mean function (1/N) Σ f_i."""
 
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether the Hessian of every f_i is the same at every x: then H_i and ∇f_i(0) are all there is to know."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether f_i(x) can be asked for."""
+
+    @property
+    def has_hessians(self) -> bool:
+        """Whether ∇²f_i(x) can be asked for."""
+
+    @property
+    def logistic_rows(self) -> LogisticRows | None:
+        """The rows, where the loss is logistic."""
+
     def kernel(self) -> Part:
         """The functions `minimise` and `gradient` that the engines run, with their numbers."""
 
@@ -65,14 +94,136 @@ class OwnProblem(Problem, Protocol):
         """Its kernel, where the agent answers to the number `place` among so many."""
 
 
+class ProblemBase(ABC):
+    """A problem that is written once: all else follows from `agents`, `dim`, `values`, `gradients` and `kernel`.
+
+    What a problem knows better than this it overrides: `hessian` (unless it is quadratic, only then has it Hessians), `prox`, `optimum`,
+    `objective_gaps`, `L` and `mu`. The functions of one agent are taken from those of all. A dataclass that takes this
+    base says repr=False, or printing it would show its data.
+    """
+
+    is_quadratic: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # fields or properties, as a problem likes
+
+        @property
+        def agents(self) -> int:
+            """N, the number of agents."""
+
+        @property
+        def dim(self) -> int:
+            """p, the number of unknowns."""
+
+        @property
+        def L(self) -> float:  # noqa: N802
+            """The smallest L such that every ∇f_i is L-Lipschitz."""
+
+        @property
+        def mu(self) -> float:
+            """The strong convexity of the mean function (1/N) Σ f_i."""
+
+    else:
+        L = mu = float("nan")  # not known
+
+    @abstractmethod
+    def values(self, points: Matrix) -> Vector:
+        """f_i(x_i) of all agents, each at its own point."""
+
+    @abstractmethod
+    def gradients(self, points: Matrix) -> Matrix:
+        """∇f_i(x_i) of all agents, each at its own point."""
+
+    @abstractmethod
+    def kernel(self) -> Part:
+        """What the engines run."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether f_i(x) can be asked for."""
+        return True
+
+    @property
+    def has_hessians(self) -> bool:
+        """Whether ∇²f_i(x) can be asked for."""
+        return self.is_quadratic or type(self).hessian is not ProblemBase.hessian
+
+    @property
+    def logistic_rows(self) -> LogisticRows | None:
+        """None: the loss is not logistic."""
+        return None
+
+    def value(self, agent: int, x: Vector) -> float:
+        """f_i(x)."""
+        check_agent(agent, self.agents)
+        return float(self.values(everywhere(self, x))[agent])
+
+    def gradient(self, agent: int, x: Vector) -> Vector:
+        """∇f_i(x)."""
+        check_agent(agent, self.agents)
+        return self.gradients(everywhere(self, x))[agent]
+
+    def hessian(self, agent: int, x: Vector) -> Matrix:
+        """∇²f_i(x): that of a quadratic is in its gradients, any other has to be defined."""
+        if not self.is_quadratic:
+            raise ValueError(
+                f"A {type(self).__name__} has no Hessians: choose what needs none, or let the problem define hessian."
+            )
+        origin = self.gradient(agent, np.zeros(self.dim))
+        return np.array([self.gradient(agent, direction) - origin for direction in np.eye(self.dim)])
+
+    def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
+        """argmin_x f_i(x) + penalty/2 ‖x − v‖², from the gradient."""
+        check_agent(agent, self.agents)
+        check_penalty(penalty)
+        return prox_by_root(self, agent, v, penalty, v)
+
+    def objective_gaps(self, points: Matrix) -> Vector:
+        """Σ f_i(x) − Σ f_i(x*) at each of several points; not a number where the values are not known."""
+        if not self.has_values:
+            return np.full(len(points), np.nan)
+        return np.array([total_value(self, x) for x in points]) - total_value(self, self.optimum)
+
+    @cached_property
+    def optimum(self) -> Vector:
+        """x*, the minimiser of Σ f_i, from the gradients."""
+        return optimum_by_root(self)
+
+    def kernel_at(self, place: int, agents: int) -> Part:
+        """The kernel of a problem of one agent, which answers to the number `place` among so many, as on a ring."""
+        part = self.kernel()
+        if self.agents != 1 or not part.per_agent:
+            raise ValueError(
+                f"{self!r} can't be one agent's function: give it that agent's data alone, and let its kernel say which of "
+                "its numbers are per_agent."
+            )
+        moved = {name: _moved(getattr(part.numbers, name), place, agents) for name in part.per_agent}
+        return replace(part, numbers=part.numbers._replace(**moved))
+
+    def __repr__(self) -> str:
+        """Its size: the data are private."""
+        return f"{type(self).__name__}({self.agents} agents, p = {self.dim})"
+
+
+def _moved(numbers: NDArray[Any], place: int, agents: int) -> NDArray[Any]:
+    """The numbers of one agent, where they are looked for under its place: one, or where its own begin and end."""
+    if len(numbers) == 1:
+        return np.repeat(numbers, agents, axis=0)
+    return np.where(np.arange(agents + 1) > place, numbers[1], 0)
+
+
+def everywhere(problem: Problem, x: Vector) -> Matrix:
+    """The same point for every agent."""
+    return np.tile(np.asarray(x, np.float64), (problem.agents, 1))
+
+
 def total_gradient(problem: Problem, x: Vector) -> Vector:
     """Σ ∇f_i(x)."""
-    return problem.gradients(np.broadcast_to(x, (problem.agents, problem.dim))).sum(axis=0)
+    return problem.gradients(everywhere(problem, x)).sum(axis=0)
 
 
 def total_value(problem: Problem, x: Vector) -> float:
     """Σ f_i(x)."""
-    return float(problem.values(np.broadcast_to(x, (problem.agents, problem.dim))).sum())
+    return float(problem.values(everywhere(problem, x)).sum())
 
 
 def check_penalty(penalty: float) -> None:

@@ -1,19 +1,24 @@
-"""The minimiser of Σ f_i + r, against which runs with a regulariser are measured."""
+"""Regularisers r of the token, and the minimiser of Σ f_i + r, against which runs with one are measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import DIM, Numbers, Part, Vector, each
 from roundelay.problems.problem import Problem, total_gradient
+from roundelay.registry import register
 
 
 class Regulariser(Protocol):
     """A convex function of x that acts on every coordinate by itself."""
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether r = 0 everywhere, so that there is none."""
 
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
@@ -63,9 +68,12 @@ def clip(regulariser: BoxNumbers, scale: float, token: Vector, z: Vector) -> Non
         z[d] = np.minimum(np.maximum(token[d], regulariser.lower), regulariser.upper)
 
 
+@register(Regulariser, "none")
 @dataclass(frozen=True)
 class NoRegulariser:
     """r = 0."""
+
+    is_zero: ClassVar[bool] = True
 
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
@@ -88,11 +96,13 @@ class NoRegulariser:
         return np.zeros(len(x))
 
 
+@register(Regulariser, "l1")
 @dataclass(frozen=True)
 class L1:
     """r(x) = weight·‖x‖₁: few coordinates stay away from 0."""
 
     weight: float
+    is_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.weight) and self.weight >= 0.0):
@@ -119,12 +129,14 @@ class L1:
         return self.weight * np.sign(x)
 
 
+@register(Regulariser, "box")
 @dataclass(frozen=True)
 class Box:
     """r(x) = 0 where lower ≤ x ≤ upper in every coordinate, and infinite elsewhere."""
 
     lower: float
     upper: float
+    is_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (self.lower <= self.upper and self.lower < np.inf and self.upper > -np.inf):
@@ -151,6 +163,7 @@ class Box:
         return np.zeros(len(x))
 
 
+@register(Regulariser, "non-negative")
 def NonNegative() -> Box:  # noqa: N802
     """r(x) = 0 where no coordinate is negative, and infinite elsewhere."""
     return Box(0.0, float("inf"))
@@ -158,7 +171,7 @@ def NonNegative() -> Box:  # noqa: N802
 
 def composite_optimum(problem: Problem, regulariser: Regulariser) -> Vector:
     """The minimiser of Σ f_i + r: accelerated proximal gradient steps, then Newton on the free coordinates."""
-    if isinstance(regulariser, NoRegulariser):
+    if regulariser.is_zero:
         return problem.optimum
     x = _proximal_gradient(problem, regulariser)
     polished = _newton_on_free(problem, regulariser, x)
@@ -201,13 +214,10 @@ def _proximal_gradient(problem: Problem, regulariser: Regulariser) -> Vector:
 def _newton_on_free(problem: Problem, regulariser: Regulariser, x: Vector) -> Vector:
     """With the coordinates at a kink held fixed the rest is smooth: two Newton steps finish it."""
     free = regulariser.is_free(x)
-    if not free.any():
+    if not (problem.has_hessians and free.any()):  # without Hessians the gradient steps must do
         return x
     for _ in range(2):
-        try:
-            hessian = sum(problem.hessian(agent, x) for agent in range(problem.agents))
-        except ValueError:  # a problem without Hessians: the gradient steps must do
-            return x
+        hessian = sum(problem.hessian(agent, x) for agent in range(problem.agents))
         pull = -(total_gradient(problem, x) + regulariser.slope(x))[free]
         x = x.copy()
         x[free] += np.linalg.lstsq(np.asarray(hessian)[np.ix_(free, free)], pull, rcond=None)[0]

@@ -18,7 +18,7 @@ LARGEST = 1e100
 Weights = Literal["equal", "rows"] | Sequence[float] | NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """All agents' rows: those of agent i are `features[starts[i]:starts[i + 1]]`, likewise `targets`."""
 
@@ -53,6 +53,10 @@ class Rows:
     def sums(self, values: Vector) -> Vector:
         """The sum of one value a row, agent by agent."""
         return np.add.reduceat(values, self.starts[:-1])
+
+    def __repr__(self) -> str:
+        """Its size: the data are private."""
+        return f"Rows({self.agents} agents, {len(self.targets)} rows, p = {self.dim})"
 
 
 def read_rows(features: Sequence[ArrayLike] | ArrayLike, targets: Sequence[ArrayLike] | ArrayLike) -> Rows:
@@ -107,6 +111,15 @@ def check_ridge(ridge: float) -> None:
     """A ridge is a finite number, not below zero."""
     if not (np.isfinite(ridge) and ridge >= 0.0):
         raise ValueError(f"The ridge is {ridge}: use a finite number that is not negative (0 for no ridge).")
+
+
+def check_sizes(agents: int, samples: int, dim: int, seed: int) -> None:
+    """What synthetic data are drawn by."""
+    for name, size in (("agents", agents), ("samples", samples), ("dimensions", dim)):
+        if size < 1:
+            raise ValueError(f"The number of {name} is {size}: use at least 1.")
+    if seed < 0:
+        raise ValueError(f"The seed is {seed}: use a whole number that is not negative.")
 
 
 def _sequence(blocks: Sequence[ArrayLike] | ArrayLike, what: str) -> Sequence[ArrayLike]:

@@ -3,25 +3,26 @@
 This is all that an attack may ever be given. It knows nothing of the agents' states, nor of what runs a method.
 """
 
-from roundelay.transcripts.groups import GroupHops, GroupVisits
-from roundelay.transcripts.observers import Colluders, Eavesdropper, Link, Neighbours, Observer, Seen, Visits
-from roundelay.transcripts.storage import load_transcript, save_transcript
-from roundelay.transcripts.transcript import SealedLap, Transcript, joined, sealed_lap
-
-__all__ = [
-    "Colluders",
-    "Eavesdropper",
-    "GroupHops",
-    "GroupVisits",
-    "Link",
-    "Neighbours",
-    "Observer",
-    "SealedLap",
-    "Seen",
-    "Transcript",
-    "Visits",
-    "joined",
-    "load_transcript",
-    "save_transcript",
-    "sealed_lap",
-]
+from roundelay.transcripts.groups import (
+    GroupHops as GroupHops,
+    GroupVisits as GroupVisits,
+)
+from roundelay.transcripts.observers import (
+    Colluders as Colluders,
+    Eavesdropper as Eavesdropper,
+    Link as Link,
+    Neighbours as Neighbours,
+    Observer as Observer,
+    Seen as Seen,
+    Visits as Visits,
+)
+from roundelay.transcripts.storage import (
+    load_transcript as load_transcript,
+    save_transcript as save_transcript,
+)
+from roundelay.transcripts.transcript import (
+    SealedLap as SealedLap,
+    Transcript as Transcript,
+    joined as joined,
+    sealed_lap as sealed_lap,
+)

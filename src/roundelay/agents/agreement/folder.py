@@ -15,7 +15,7 @@ ACCEPTED = "accepted"
 PREFIX = 16  # digits of the digest in a file's name
 
 
-def accept(folder: Path, text: bytes) -> SignedPlan:
+def accept_ring(folder: Path, text: bytes) -> SignedPlan:
     """Check a ring file for this site and keep it; the same file may be accepted again."""
     folder = Path(folder)
     signed = read_ring(text, "the ring file")

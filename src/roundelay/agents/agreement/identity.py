@@ -9,22 +9,175 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from roundelay.agents.agreement.disk import PUBLIC, sync_folder, write_new
-from roundelay.agents.agreement.tables import check_site_name, in_short
+from roundelay.agents.agreement.names import check_site_name
 from roundelay.kernels.checks import whole_number
 from roundelay.masks.agreement import new_private_key, public_key_of
+from roundelay.tables import in_short
 
 try:
     from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+        load_pem_private_key,
+    )
 except ImportError:
     raise ImportError(
         "The keys of a ring need the package cryptography: install it by pip install 'roundelay[ring]'."
     ) from None
 
 LONGEST_CERTIFICATE = 4096
+KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE = "key.pem", "certificate.pem", "mask.key"
+MOST_DAYS = 36_500
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A site's own: its name, its key (PEM, PKCS8), its certificate (PEM), and its private X25519 key for masks."""
+
+    name: str
+    key: bytes = field(repr=False)
+    certificate: str
+    mask_key: bytes = field(repr=False)
+
+    @property
+    def public_mask_key(self) -> bytes:
+        """What the other sites are given of the mask key."""
+        return public_key_of(self.mask_key)
+
+
+def make_identity(name: str, days: int = 730) -> Identity:
+    """New keys from the operating system, and a certificate that is good for so many days."""
+    if whole_number("days", days, least=1) > MOST_DAYS:
+        raise ValueError(f"days is {days}: use at most {MOST_DAYS}, a hundred years.")
+    now = datetime.now(UTC)
+    return _identity_between(name, now - timedelta(days=1), now + timedelta(days=days))  # clocks differ
+
+
+def _identity_between(name: str, begin: datetime, end: datetime) -> Identity:
+    """An identity whose certificate is good from one time to another."""
+    check_site_name(name)
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(who)
+        .issuer_name(who)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(dns_name(key.public_key()))]), critical=False)
+        .sign(key, SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Identity(name, private, certificate.public_bytes(Encoding.PEM).decode("ascii"), new_private_key())
+
+
+def sign(identity: Identity, data: bytes) -> bytes:
+    """The site's signature (ECDSA, P-256, SHA-256) of the data."""
+    key = load_pem_private_key(identity.key, None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("The key of the identity is not an elliptic curve key: make another identity.")
+    return key.sign(data, ec.ECDSA(SHA256()))
+
+
+# ---------------------------------------------------------------- its folder
+
+
+def save_identity(folder: Path, identity: Identity) -> None:
+    """Write the identity into a folder that only this user may enter; one that is there stays as it is."""
+    folder = Path(folder)
+    for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE):
+        if (folder / file).exists():
+            raise ValueError(
+                f"The folder {folder} has an identity already, and it is never overwritten: choose another folder."
+            )
+    _make_private(folder)
+    _write(folder, identity)
+
+
+def renew_identity(folder: Path, fresh: Identity) -> None:
+    """Write new keys beside the old ones, with which the site is in its rings until they are planned with the new."""
+    folder = Path(folder)
+    held = identities(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".keys-") as place:
+        whole = Path(place) / "whole"
+        whole.mkdir(mode=0o700)
+        _write(whole, fresh)
+        whole.rename(_later_keys(folder, len(held)))
+    sync_folder(folder)
+
+
+def identities(folder: Path) -> tuple[Identity, ...]:
+    """The identities of a site, from its first one to its newest."""
+    folder = Path(folder)
+    held = [_read(folder)]
+    while _later_keys(folder, len(held)).is_dir():
+        held.append(_read(_later_keys(folder, len(held))))
+    return tuple(held)
+
+
+def load_identity(folder: Path) -> Identity:
+    """The newest identity in a folder."""
+    return identities(folder)[-1]
+
+
+def _later_keys(folder: Path, renewals: int) -> Path:
+    return folder / f"keys-{renewals + 1}"
+
+
+def _write(folder: Path, identity: Identity) -> None:
+    write_new(folder / KEY_FILE, identity.key)
+    write_new(folder / MASK_KEY_FILE, identity.mask_key.hex().encode() + b"\n")
+    write_new(folder / CERTIFICATE_FILE, identity.certificate.encode(), PUBLIC)
+    sync_folder(folder)
+
+
+def _read(folder: Path) -> Identity:
+    try:
+        key, certificate, mask_key = (
+            (folder / file).read_bytes() for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE)
+        )
+    except FileNotFoundError as missing:
+        raise ValueError(
+            f"The folder {folder} has no whole identity, {Path(missing.filename).name} is missing: make one by "
+            "roundelay ring init, or name the folder that has it."
+        ) from None
+    try:
+        text = certificate.decode("ascii")
+        identity = Identity(site_of(text), key, text, bytes.fromhex(mask_key.decode("ascii")))
+        whole = is_signed_by(text, b"whose key", sign(identity, b"whose key")) and bool(identity.public_mask_key)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        whole = False
+    if not whole:
+        raise ValueError(
+            f"The identity in {folder} can't be used, its keys and its certificate do not belong together: "
+            "restore the folder from a copy, or make another identity and let the ring renew it."
+        )
+    return identity
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, or close it; one with other files in it is not closed behind the user's back."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077 == 0:
+        return
+    if any(folder.iterdir()):
+        raise ValueError(
+            f"The folder {folder} has other files and is open to other users: choose a new folder for the keys, "
+            f"or close it by chmod 700 {folder}."
+        )
+    folder.chmod(0o700)
+
+
+# ---------------------------------------------------------------- what a certificate says
 
 
 def server_name(certificate: str) -> str:
@@ -108,175 +261,3 @@ def _common_name(certificate: x509.Certificate) -> str:
     if entry.oid != x509.NameOID.COMMON_NAME or not isinstance(entry.value, str):
         raise ValueError("The certificate does not say whose it is.")
     return entry.value
-
-
-try:
-    from cryptography import x509
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        load_pem_private_key,
-    )
-except ImportError:
-    raise ImportError(
-        "The keys of a ring need the package cryptography: install it by pip install 'roundelay[ring]'."
-    ) from None
-
-__all__ = [
-    "Identity",
-    "expiry",
-    "fingerprint",
-    "identities",
-    "is_signed_by",
-    "load_identity",
-    "make_identity",
-    "renew_identity",
-    "save_identity",
-    "server_name",
-    "sign",
-]
-
-KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE = "key.pem", "certificate.pem", "mask.key"
-MOST_DAYS = 36_500
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A site's own: its name, its key (PEM, PKCS8), its certificate (PEM), and its private X25519 key for masks."""
-
-    name: str
-    key: bytes = field(repr=False)
-    certificate: str
-    mask_key: bytes = field(repr=False)
-
-    @property
-    def public_mask_key(self) -> bytes:
-        """What the other sites are given of the mask key."""
-        return public_key_of(self.mask_key)
-
-
-def make_identity(name: str, days: int = 730) -> Identity:
-    """New keys from the operating system, and a certificate that is good for so many days."""
-    if whole_number("days", days, least=1) > MOST_DAYS:
-        raise ValueError(f"days is {days}: use at most {MOST_DAYS}, a hundred years.")
-    now = datetime.now(UTC)
-    return _identity_between(name, now - timedelta(days=1), now + timedelta(days=days))  # clocks differ
-
-
-def save_identity(folder: Path, identity: Identity) -> None:
-    """Write the identity into a folder that only this user may enter; one that is there stays as it is."""
-    folder = Path(folder)
-    for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE):
-        if (folder / file).exists():
-            raise ValueError(
-                f"The folder {folder} has an identity already, and it is never overwritten: choose another folder."
-            )
-    _make_private(folder)
-    _write(folder, identity)
-
-
-def renew_identity(folder: Path, fresh: Identity) -> None:
-    """Write new keys beside the old ones, with which the site is in its rings until they are planned with the new."""
-    folder = Path(folder)
-    held = identities(folder)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".keys-") as place:
-        whole = Path(place) / "whole"
-        whole.mkdir(mode=0o700)
-        _write(whole, fresh)
-        whole.rename(_later_keys(folder, len(held)))
-    sync_folder(folder)
-
-
-def identities(folder: Path) -> tuple[Identity, ...]:
-    """The identities of a site, from its first one to its newest."""
-    folder = Path(folder)
-    held = [_read(folder)]
-    while _later_keys(folder, len(held)).is_dir():
-        held.append(_read(_later_keys(folder, len(held))))
-    return tuple(held)
-
-
-def load_identity(folder: Path) -> Identity:
-    """The newest identity in a folder."""
-    return identities(folder)[-1]
-
-
-def _later_keys(folder: Path, renewals: int) -> Path:
-    return folder / f"keys-{renewals + 1}"
-
-
-def _write(folder: Path, identity: Identity) -> None:
-    write_new(folder / KEY_FILE, identity.key)
-    write_new(folder / MASK_KEY_FILE, identity.mask_key.hex().encode() + b"\n")
-    write_new(folder / CERTIFICATE_FILE, identity.certificate.encode(), PUBLIC)
-    sync_folder(folder)
-
-
-def _read(folder: Path) -> Identity:
-    try:
-        key, certificate, mask_key = (
-            (folder / file).read_bytes() for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE)
-        )
-    except FileNotFoundError as missing:
-        raise ValueError(
-            f"The folder {folder} has no whole identity, {Path(missing.filename).name} is missing: make one by "
-            "roundelay ring init, or name the folder that has it."
-        ) from None
-    try:
-        text = certificate.decode("ascii")
-        identity = Identity(site_of(text), key, text, bytes.fromhex(mask_key.decode("ascii")))
-        whole = is_signed_by(text, b"whose key", sign(identity, b"whose key")) and bool(identity.public_mask_key)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        whole = False
-    if not whole:
-        raise ValueError(
-            f"The identity in {folder} can't be used, its keys and its certificate do not belong together: "
-            "restore the folder from a copy, or make another identity and let the ring renew it."
-        )
-    return identity
-
-
-def sign(identity: Identity, data: bytes) -> bytes:
-    """The site's signature (ECDSA, P-256, SHA-256) of the data."""
-    key = load_pem_private_key(identity.key, None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("The key of the identity is not an elliptic curve key: make another identity.")
-    return key.sign(data, ec.ECDSA(SHA256()))
-
-
-def _identity_between(name: str, begin: datetime, end: datetime) -> Identity:
-    """An identity whose certificate is good from one time to another."""
-    check_site_name(name)
-    key = ec.generate_private_key(ec.SECP256R1())
-    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(who)
-        .issuer_name(who)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begin)
-        .not_valid_after(end)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(dns_name(key.public_key()))]), critical=False)
-        .sign(key, SHA256())
-    )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Identity(name, private, certificate.public_bytes(Encoding.PEM).decode("ascii"), new_private_key())
-
-
-def _make_private(folder: Path) -> None:
-    """Make the folder, or close it; one with other files in it is not closed behind the user's back."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077 == 0:
-        return
-    if any(folder.iterdir()):
-        raise ValueError(
-            f"The folder {folder} has other files and is open to other users: choose a new folder for the keys, "
-            f"or close it by chmod 700 {folder}."
-        )
-    folder.chmod(0o700)

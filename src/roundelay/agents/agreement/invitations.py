@@ -1,16 +1,16 @@
-"""The columns that the sites' data have, and whether they agree on them."""
+"""An invitation: what a site tells the others of itself before a ring is planned, and whether their data fit together."""
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from roundelay.agents.agreement.identity import LONGEST_CERTIFICATE, Identity, check_certificate, is_signed_by
-from roundelay.agents.agreement.plan import Column, Member, Task
+from roundelay.agents.agreement.names import LONGEST_ADDRESS, LONGEST_NAME, check_address, check_site_name
+from roundelay.agents.agreement.plan import Column, Member, Task, columns_in
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -19,74 +19,13 @@ from roundelay.agents.agreement.signed_text import (
     split_signature,
     table_of,
 )
-from roundelay.agents.agreement.tables import LONGEST_ADDRESS, LONGEST_NAME, Fields, check_address, check_site_name
 from roundelay.masks.agreement import KEY_BYTES
-from roundelay.networks.checks import join_names
-
-LONGEST_COLUMN = 100
-MOST_COLUMNS = 10_000
-
-
-def member_table(member: Member) -> dict[str, Any]:
-    """A site as a table."""
-    return {
-        "name": member.name,
-        "address": member.address,
-        "mask_key": member.mask_key.hex(),
-        "certificate": member.certificate,
-    }
-
-
-def member_from(fields: Fields, where: str) -> Member:
-    """The site in a table, checked."""
-    name, address = fields.text("name", LONGEST_NAME), fields.text("address", LONGEST_ADDRESS)
-    try:
-        check_site_name(name)
-        check_address(address)
-    except ValueError as error:
-        raise ValueError(f"{fields.where} can't be used. {error}") from None
-    digits, certificate = fields.text("mask_key"), fields.text("certificate", LONGEST_CERTIFICATE)
-    if len(digits) != 2 * KEY_BYTES or set(digits) - set("0123456789abcdef"):
-        raise fields.refusal("mask_key", f"use {2 * KEY_BYTES} hexadecimal digits")
-    check_certificate(certificate, name, where)
-    return Member(name, certificate, bytes.fromhex(digits), address)
-
-
-def column_table(column: Column) -> dict[str, str]:
-    """A column as a table."""
-    return {"name": column.name, "unit": column.unit}
-
-
-def column_from(fields: Fields) -> Column:
-    """The column in a table, checked."""
-    fields.only("name", "unit")
-    column = Column(fields.text("name", LONGEST_COLUMN), fields.text("unit", LONGEST_COLUMN))
-    for name, text in (("name", column.name), ("unit", column.unit)):
-        if not text.isprintable() or text != text.strip():
-            raise fields.refusal(name, "use letters that can be printed, without spaces at the ends")
-    if not column.name:
-        raise fields.refusal("name", "give the column a name")
-    return column
-
-
-def columns_from(fields: Fields, name: str) -> tuple[Column, ...]:
-    """The columns in a list of tables, each there once."""
-    entries = fields.list_of(name, dict, "tables with name and unit", MOST_COLUMNS)
-    columns = tuple(column_from(Fields(entry, f"{name} of {fields.where}")) for entry in entries)
-    refuse_same_names(columns, fields.where)
-    return columns
-
-
-def refuse_same_names(columns: Sequence[Column], where: str) -> None:
-    """Refuse two columns of one name."""
-    seen: set[str] = set()
-    for column in columns:
-        if column.name in seen:
-            raise ValueError(f"The column {column.name!r} is twice in {where}: name every column once.")
-        seen.add(column.name)
-
+from roundelay.networks.network_checks import join_names
+from roundelay.tables import Fields
 
 FORMAT = 1
+LONGEST_COLUMN = 100
+MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -128,13 +67,7 @@ def read_invitation(text: bytes, where: str) -> Invitation:
     return Invitation(member.name, member.certificate, member.mask_key, member.address, columns_from(fields, "columns"))
 
 
-_HEADER = re.compile(r"(.*\S)\s*\[\s*([^\[\]]*?)\s*\]")
-
-
-def column_of(cell: str) -> Column:
-    """The column that a cell of a header names: "age [years]" is age in years."""
-    fits = _HEADER.fullmatch(cell.strip())
-    return Column(fits.group(1), fits.group(2)) if fits else Column(cell.strip())
+# ---------------------------------------------------------------- the columns of the data
 
 
 def header_columns(path: Path) -> tuple[Column, ...]:
@@ -145,10 +78,9 @@ def header_columns(path: Path) -> tuple[Column, ...]:
             header = next(csv.reader(line.decode("utf-8-sig") for line in file), [])
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"The header of {path} can't be read: save the data as CSV in UTF-8.") from None
-    columns = tuple(column_of(cell) for cell in header)
-    if not columns or not all(column.name for column in columns):
-        raise ValueError(f"The header of {path} has a column without a name: name every column in the first line.")
-    return columns
+    if not header:
+        raise ValueError(f"The header of {path} is empty: name every column in the first line.")
+    return columns_in(header, str(path))
 
 
 def check_same_columns(invitations: Sequence[Invitation]) -> None:
@@ -185,3 +117,67 @@ def _lacking(first: Invitation, other: Invitation, here: set[Column], there: set
 
 def _counted(names: Sequence[str]) -> str:
     return ("the column " if len(names) == 1 else "the columns ") + join_names(names)
+
+
+# ---------------------------------------------------------------- sites and columns as tables, here and in a ring file
+
+
+def member_table(member: Member) -> dict[str, Any]:
+    """A site as a table."""
+    return {
+        "name": member.name,
+        "address": member.address,
+        "mask_key": member.mask_key.hex(),
+        "certificate": member.certificate,
+    }
+
+
+def member_from(fields: Fields, where: str) -> Member:
+    """The site in a table, checked."""
+    name, address = fields.text("name", LONGEST_NAME), fields.text("address", LONGEST_ADDRESS)
+    try:
+        check_site_name(name)
+        check_address(address)
+    except ValueError as error:
+        raise ValueError(f"{fields.where} can't be used. {error}") from None
+    digits, certificate = fields.text("mask_key"), fields.text("certificate", LONGEST_CERTIFICATE)
+    if len(digits) != 2 * KEY_BYTES or set(digits) - set("0123456789abcdef"):
+        raise fields.refusal("mask_key", f"use {2 * KEY_BYTES} hexadecimal digits")
+    check_certificate(certificate, name, where)
+    return Member(name, certificate, bytes.fromhex(digits), address)
+
+
+def column_table(column: Column) -> dict[str, str]:
+    """A column as a table."""
+    return {"name": column.name, "unit": column.unit}
+
+
+def column_from(fields: Fields) -> Column:
+    """The column in a table, checked."""
+    fields.only("name", "unit")
+    column = Column(fields.text("name", LONGEST_COLUMN), fields.text("unit", LONGEST_COLUMN))
+    for name, text in (("name", column.name), ("unit", column.unit)):
+        if not text.isprintable() or text != " ".join(text.split()):
+            raise fields.refusal(
+                name, "use letters that can be printed, with one space between words and none at the ends"
+            )
+    if not column.name:
+        raise fields.refusal("name", "give the column a name")
+    return column
+
+
+def columns_from(fields: Fields, name: str) -> tuple[Column, ...]:
+    """The columns in a list of tables, each there once."""
+    entries = fields.list_of(name, dict, "tables with name and unit", MOST_COLUMNS)
+    columns = tuple(column_from(Fields(entry, f"{name} of {fields.where}")) for entry in entries)
+    refuse_same_names(columns, fields.where)
+    return columns
+
+
+def refuse_same_names(columns: Sequence[Column], where: str) -> None:
+    """Refuse two columns of one name."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise ValueError(f"The column {column.name!r} is twice in {where}: name every column once.")
+        seen.add(column.name)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.algorithms.parts.defences import MaskedLinks
-from roundelay.algorithms.token_method import TokenADMM, TokenMethod, vectors_of
+from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
-from roundelay.networks.walks import Cycle
+from roundelay.problems.row_problem import RowProblem, problem_named
+from roundelay.registry import registered
 
-Kind = Literal["least_squares", "logistic", "custom"]
 Missing = Literal["refuse", "drop"]
-KINDS = ("least_squares", "logistic", "custom")
+# The kind of a fit whose objective is the sites' own; the others are those of the register.
+CUSTOM = "custom"
 
 
 @dataclass(frozen=True)
@@ -32,18 +34,42 @@ class Column:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
+_HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")
+
+
+def column_of(heading: str) -> Column:
+    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one."""
+    heading = " ".join(heading.split())
+    found = _HEADING.fullmatch(heading)
+    column = Column(found["name"], found["unit"].strip()) if found else Column(heading)
+    if not column.name:
+        raise ValueError('A column has no name: write one, with the unit behind it, as in "age [years]".')
+    return column
+
+
+def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
+    """The columns that a header names. The cells are not shown: where the header was forgotten, they are the first row."""
+    columns = []
+    for number, heading in enumerate(header, start=1):
+        try:
+            columns.append(column_of(heading))
+        except ValueError as error:
+            raise ValueError(f"The header of {file} can't be used at column {number}. {error}") from None
+    return tuple(columns)
+
+
 @dataclass(frozen=True)
 class Task:
     """What is fitted.
 
-    `kind` is "least_squares", "logistic", or "custom" for an objective of the sites' own, which then has `dim`
-    unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
+    `kind` is the word of a problem, such as "least_squares" or "logistic", or "custom" for an objective of the sites'
+    own, which then has `dim` unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
     With `intercept` the model has a constant. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖² over all n rows of
     all sites, in standardised units. `missing` says what a row with an empty cell means: "refuse" the file, or "drop"
     the row.
     """
 
-    kind: Kind
+    kind: str
     features: tuple[Column, ...] = ()
     target: Column | None = None
     intercept: bool = True
@@ -53,12 +79,11 @@ class Task:
     dim: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f'The kind of the fit is {self.kind!r}: use "least_squares", "logistic" or "custom".')
+        check_kind(self.kind)
         if self.missing not in ("refuse", "drop"):
             raise ValueError(f'missing is {self.missing!r}: use "refuse" or "drop".')
         finite_number("ridge", self.ridge, least=0.0)
-        if self.kind == "custom":
+        if self.kind == CUSTOM:
             whole_number("dim", self.dim, least=1)
             return
         if self.target is None or not self.features:
@@ -67,7 +92,17 @@ class Task:
         for name in names:
             if not name or names.count(name) > 1:
                 raise ValueError(f"The column {name!r} has no name, or is there twice: name every column once.")
-        object.__setattr__(self, "dim", len(self.features) + (self.kind == "logistic" and self.intercept))
+        object.__setattr__(self, "dim", len(self.features) + self.has_constant)
+
+    @property
+    def problem(self) -> type[RowProblem]:
+        """What is fitted to rows."""
+        return problem_named(self.kind)
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether the intercept is one of the unknowns, the last."""
+        return self.kind != CUSTOM and self.intercept and not self.problem.centres
 
 
 @dataclass(frozen=True)
@@ -134,7 +169,7 @@ class RingPlan:
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
         _ = self.network, self.method  # refuses what is not a network, or not a token method, now
-        if (self.epoch or self.warm) and not isinstance(self.method, TokenADMM):
+        if (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
@@ -168,9 +203,10 @@ class RingPlan:
         method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
         if getattr(method, "walk", None) is None or method.tokens != 1:
             raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
-        if isinstance(getattr(method, "defence", None), MaskedLinks):
+        defence = getattr(method, "defence", None)
+        if defence is not None and defence.wire is not None:
             raise ValueError(
-                "The links of a ring are encrypted already: leave out MaskedLinks, which is for simulations."
+                f"The links of a ring are encrypted already: leave out {type(defence).__name__}, which is for simulations."
             )
         for name in ("alpha", "gamma"):
             if getattr(self.algorithm, name, 0.0) is None:
@@ -187,7 +223,7 @@ class RingPlan:
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return isinstance(self.method.walk, Cycle)
+        return self.method.walk.is_tour
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:
@@ -204,6 +240,12 @@ class RingPlan:
             if member.name == name:
                 return number
         raise ValueError(f"There is no member {name!r} in the ring: it has {', '.join(m.name for m in self.members)}.")
+
+
+def check_kind(kind: str) -> None:
+    """Refuse what is neither a problem nor custom."""
+    if kind not in (known := (*registered(RowProblem), CUSTOM)):
+        raise ValueError(f"The kind of the fit is {kind!r}: use {', '.join(known[:-1])} or {CUSTOM}.")
 
 
 def digest_of(text: bytes) -> str:

@@ -16,8 +16,8 @@ from roundelay.agents.agreement.invitations import (
     member_table,
     refuse_same_names,
 )
-from roundelay.agents.agreement.part_tables import METHODS, as_table, from_table
-from roundelay.agents.agreement.plan import Column, Kind, Member, Missing, RingPlan, Stopping, Task, digest_of
+from roundelay.agents.agreement.names import LONGEST_NAME
+from roundelay.agents.agreement.plan import Column, Member, Missing, RingPlan, Stopping, Task, digest_of
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -26,7 +26,8 @@ from roundelay.agents.agreement.signed_text import (
     split_signature,
     table_of,
 )
-from roundelay.agents.agreement.tables import LONGEST_NAME, Fields, in_short
+from roundelay.algorithms.algorithm import Algorithm
+from roundelay.tables import Fields, as_table, from_table, in_short
 
 FORMAT = 1
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
@@ -68,7 +69,7 @@ def write_ring(plan: RingPlan, signer: Identity) -> bytes:
         "ring": ring,
         "task": _task_table(plan.task),
         "stopping": _stopping_table(plan.stopping),
-        "algorithm": as_table(plan.algorithm),
+        "algorithm": as_table(plan.algorithm, Algorithm),
         "member": [member_table(member) for member in plan.members],
     }
     text = signed_text(tables, signer)
@@ -97,7 +98,7 @@ def read_ring(text: bytes, where: str) -> SignedPlan:
 
 def _plan(tables: Mapping[str, Any], ring: Fields, members: tuple[Member, ...], where: str) -> RingPlan:
     numbers = {member.name: number for number, member in enumerate(members)}
-    algorithm = from_table(table_of(tables, "algorithm", where).table, f"[algorithm] in {where}", METHODS)
+    algorithm = from_table(table_of(tables, "algorithm", where).table, f"[algorithm] in {where}", Algorithm)
     epoch, previous = ring.whole("epoch", 0, MOST_EPOCHS), ring.text("previous")
     if epoch == 0 and previous:
         raise ring.refusal("previous", "leave it empty in the first epoch")
@@ -193,7 +194,7 @@ def _task(fields: Fields) -> Task:
     target: Column | None = column_from(fields.inner("target")) if "target" in fields.table else None
     refuse_same_names((*features, *(() if target is None else (target,))), fields.where)
     return Task(
-        cast(Kind, kind),
+        kind,
         features,
         target,
         fields.flag("intercept"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roundelay.agents.agreement.identity import Identity, sign
-from roundelay.agents.agreement.tables import Fields, in_short
+from roundelay.tables import Fields, in_short
 
 try:
     import tomli_w

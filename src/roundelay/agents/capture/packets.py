@@ -1,4 +1,9 @@
-"""The TCP segment in a packet: the headers of the link, of IPv4 or IPv6 and of TCP, one inside the other."""
+"""What a capture file holds: packets, in a pcap or a pcapng file, and the TCP segments in them.
+
+Read here and by no library, since damage must be told in a sentence and a time kept to its nanosecond: dpkt 1.9.8 takes a
+file cut off within a packet for a whole one, and has times as floats; python-pcapng 2.1.1 fails by a KeyError and takes five
+times as long. A segment takes four times as long with dpkt, and the sniffer has to keep up with what crosses the link.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +20,24 @@ _MAGICS = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
-PCAPNG = b"\x0a\x0d\x0d\x0a"
-SECOND = 10**9
+_PCAPNG = b"\x0a\x0d\x0d\x0a"
+_SECOND = 10**9
 SNAP = 262_144  # what a capture keeps of a packet at most; none on a link is larger
 _REST_OF_HEADER, _RECORD = "HHiIII", "IIII"
+_SECTION, _INTERFACE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 3, 6
+_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+_RESOLUTION = 9  # the option that says how fine the clock is
+_MICROSECONDS = 10**6
+# How the packets of a link begin: the types that are read here.
+ETHERNET = 1
+_NULL, _LOOP, _COOKED, _COOKED_2 = 0, 108, 113, 276
+_BARE = (12, 14, 101, 228, 229)  # raw on BSD, on OpenBSD and elsewhere, IPv4, IPv6
+LINKS = (ETHERNET, _NULL, _LOOP, _COOKED, _COOKED_2, *_BARE)
+_IP_TYPES = (0x0800, 0x86DD)
+_VLAN_TYPES = (0x8100, 0x88A8)
+_TCP = 6
+_EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing and destination options: each says how long it is
+_SYN = 0x02
 
 
 class Packet(NamedTuple):
@@ -34,8 +53,6 @@ def read_packets(path: str | Path) -> Iterator[Packet]:
 
     A file that is none, or is damaged, is refused by a ValueError, perhaps only after the packets before the damage.
     """
-    from roundelay.agents.capture.packets import blocks_of, packets_of_blocks
-
     source = Path(path)
     if not source.is_file():
         raise ValueError(f"There is no file {source}: give the path of a capture, such as tcpdump -w writes.")
@@ -43,17 +60,20 @@ def read_packets(path: str | Path) -> Iterator[Packet]:
         magic = file.read(4)
         if magic in _MAGICS:
             yield from _classic(file, source, *_MAGICS[magic])
-        elif magic == PCAPNG:
+        elif magic == _PCAPNG:
             file.seek(0)
-            yield from packets_of_blocks(blocks_of(file, source), source)
+            yield from _packets_of_blocks(_blocks_of(file, source), source)
         else:
             raise ValueError(f"{source} is not a capture: give a pcap or pcapng file, such as tcpdump -w writes.")
 
 
-def read_exactly(file: BinaryIO, count: int) -> bytes | None:
+def _read_exactly(file: BinaryIO, count: int) -> bytes | None:
     """So many bytes; None where the file has fewer, however many are claimed: nothing is allocated for a claim."""
     left = os.fstat(file.fileno()).st_size - file.tell()
     return file.read(count) if count <= left else None
+
+
+# ------------------------------------------------------------ pcap
 
 
 def _cut_off(source: Path, number: int) -> ValueError:
@@ -62,7 +82,7 @@ def _cut_off(source: Path, number: int) -> ValueError:
 
 def _classic(file: BinaryIO, source: Path, order: str, unit: int) -> Iterator[Packet]:
     header, record = struct.Struct(order + _REST_OF_HEADER), struct.Struct(order + _RECORD)
-    head = read_exactly(file, header.size)
+    head = _read_exactly(file, header.size)
     if head is None:
         raise ValueError(f"{source} ends within its header: capture it again.")
     # The upper half of the link type may say something of checksums, which nobody needs here.
@@ -72,10 +92,10 @@ def _classic(file: BinaryIO, source: Path, order: str, unit: int) -> Iterator[Pa
         if len(about) < record.size:
             raise _cut_off(source, number)
         seconds, fraction, kept, _whole = record.unpack(about)
-        data = read_exactly(file, kept)
+        data = _read_exactly(file, kept)
         if data is None:
             raise _cut_off(source, number)
-        yield Packet(seconds * SECOND + fraction * unit, link, data)
+        yield Packet(seconds * _SECOND + fraction * unit, link, data)
 
 
 def pcap_header(link: int) -> bytes:
@@ -85,17 +105,14 @@ def pcap_header(link: int) -> bytes:
 
 def pcap_record(time: int, data: bytes) -> bytes:
     """A packet as it stands in such a file."""
-    seconds, fraction = divmod(time, SECOND)
+    seconds, fraction = divmod(time, _SECOND)
     return struct.pack("<" + _RECORD, seconds, fraction, len(data), len(data)) + data
 
 
-SECTION, INTERFACE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 3, 6
-_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
-_RESOLUTION = 9  # the option that says how fine the clock is
-_MICROSECONDS = 10**6
+# ------------------------------------------------------------ pcapng
 
 
-class Block(NamedTuple):
+class _Block(NamedTuple):
     """A block: the byte order of its section, its kind, and what stands in it."""
 
     order: str
@@ -109,7 +126,7 @@ class _Interface(NamedTuple):
     snap: int
 
 
-def blocks_of(file: BinaryIO, source: Path) -> Iterator[Block]:
+def _blocks_of(file: BinaryIO, source: Path) -> Iterator[_Block]:
     """The blocks of a file that begins with one of a section."""
     order, number = "", 0
     while head := file.read(8):
@@ -118,36 +135,36 @@ def blocks_of(file: BinaryIO, source: Path) -> Iterator[Block]:
         if len(head) < 8:
             raise damaged
         opening = b""
-        if head[:4] == b"\x0a\x0d\x0d\x0a":  # reads the same in both byte orders, and says which it is
-            opening = read_exactly(file, 4) or b""
+        if head[:4] == _PCAPNG:  # reads the same in both byte orders, and says which it is
+            opening = _read_exactly(file, 4) or b""
             order = _ORDERS.get(opening, "")
         if not order:
             raise damaged
         kind, length = struct.unpack(order + "II", head)
         if length % 4 or length < 12 + len(opening):
             raise damaged
-        rest = read_exactly(file, length - 8 - len(opening))
+        rest = _read_exactly(file, length - 8 - len(opening))
         if rest is None or struct.unpack(order + "I", rest[-4:])[0] != length:
             raise damaged
-        yield Block(order, kind, rest[:-4])
+        yield _Block(order, kind, rest[:-4])
 
 
-def packets_of_blocks(blocks: Iterable[Block], source: Path) -> Iterator[Packet]:
+def _packets_of_blocks(blocks: Iterable[_Block], source: Path) -> Iterator[Packet]:
     """The packets among blocks; each interface of a section has its link type and its clock."""
     interfaces: list[_Interface] = []
     for order, kind, body in blocks:
         try:
-            if kind == SECTION:
+            if kind == _SECTION:
                 interfaces = []
-            elif kind == INTERFACE:
+            elif kind == _INTERFACE:
                 interfaces.append(_interface(order, body))
-            elif kind == ENHANCED:
+            elif kind == _ENHANCED:
                 which, high, low, kept, _whole = struct.unpack_from(order + "IIIII", body)
                 link, ticks, _ = interfaces[which]
                 if kept > len(body) - 20:
                     raise IndexError
-                yield Packet((high << 32 | low) * SECOND // ticks, link, body[20 : 20 + kept])
-            elif kind == SIMPLE:
+                yield Packet((high << 32 | low) * _SECOND // ticks, link, body[20 : 20 + kept])
+            elif kind == _SIMPLE:
                 (whole,) = struct.unpack_from(order + "I", body)
                 link, _, snap = interfaces[0]
                 yield Packet(0, link, body[4 : 4 + (min(whole, snap) if snap else whole)])
@@ -169,25 +186,7 @@ def _interface(order: str, body: bytes) -> _Interface:
     return _Interface(link, ticks, snap)
 
 
-NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_2 = (
-    0,
-    1,
-    12,
-    14,
-    101,
-    108,
-    113,
-    228,
-    229,
-    276,
-)
-_BARE = (RAW_BSD, RAW_OPENBSD, RAW, IPV4, IPV6)
-_IP_TYPES = (0x0800, 0x86DD)
-_VLAN_TYPES = (0x8100, 0x88A8)
-_TCP = 6
-_EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing and destination options: each says how long it is
-_SYN = 0x02
-LINKS = (NULL, ETHERNET, LOOP, COOKED, COOKED_2, *_BARE)
+# ------------------------------------------------------------ the segment in a packet
 
 
 class Endpoint(NamedTuple):
@@ -224,9 +223,9 @@ def _network_layer(packet: Packet) -> bytes | None:
     link, data = packet.link, packet.data
     if link in _BARE:
         return data
-    if link in (NULL, LOOP):
+    if link in (_NULL, _LOOP):
         return data[4:]  # the family of addresses, which the IP header says as well
-    place = {ETHERNET: 12, COOKED: 14, COOKED_2: 0}.get(link)
+    place = {ETHERNET: 12, _COOKED: 14, _COOKED_2: 0}.get(link)
     if place is None:
         return None
     (kind,) = struct.unpack_from(">H", data, place)
@@ -234,7 +233,7 @@ def _network_layer(packet: Packet) -> bytes | None:
     while kind in _VLAN_TYPES:
         (kind,) = struct.unpack_from(">H", data, place + 2)
         place += 4
-    return data[20 if link == COOKED_2 else place :] if kind in _IP_TYPES else None
+    return data[20 if link == _COOKED_2 else place :] if kind in _IP_TYPES else None
 
 
 def _in_ipv4(data: bytes) -> Segment | None:

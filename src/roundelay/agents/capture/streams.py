@@ -1,4 +1,7 @@
-"""gRPC's messages in one direction of a connection in the open: HTTP/2 frames, and lengths before the messages in them."""
+"""What went along a connection in the open: its bytes, put together from TCP segments, and the gRPC messages in them.
+
+A message stands behind its length in the data frames of HTTP/2, which are read by hyperframe.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hyperframe.exceptions import HyperframeError
+from hyperframe.frame import DataFrame, Frame, SettingsFrame
+
 from roundelay.agents.capture.packets import Endpoint, Segment
 
 _NUMBERS = 2**32
 _HALF = 2**31
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HEADER = 9  # of a frame
+_PREFIX = struct.Struct(">BI")  # whether the message is compressed, and its length
 
 
-class Piece(NamedTuple):
+# ------------------------------------------------------------ bytes from segments
+
+
+class Stretch(NamedTuple):
     """Bytes without a gap among them; `offset` counts from the first of the direction that is known."""
 
     offset: int
@@ -30,7 +42,7 @@ class Stream:
 
     source: Endpoint
     destination: Endpoint
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Stretch, ...]
     begun: bool
     missing: int
 
@@ -70,7 +82,7 @@ def _connections(segments: list[Segment]) -> list[list[Segment]]:
 
 def _assembled(source: Endpoint, destination: Endpoint, segments: list[Segment]) -> Stream:
     placed, begun = _placed(segments)
-    pieces: list[Piece] = []
+    pieces: list[Stretch] = []
     parts: list[bytes] = []
     first = end = missing = 0
     for offset, _, _, payload in placed:
@@ -87,9 +99,9 @@ def _assembled(source: Endpoint, destination: Endpoint, segments: list[Segment])
     return Stream(source, destination, tuple(pieces), begun, missing + max(furthest - end, 0))
 
 
-def _close(pieces: list[Piece], offset: int, parts: list[bytes]) -> None:
+def _close(pieces: list[Stretch], offset: int, parts: list[bytes]) -> None:
     if parts:
-        pieces.append(Piece(offset, b"".join(parts)))
+        pieces.append(Stretch(offset, b"".join(parts)))
     parts.clear()
 
 
@@ -118,49 +130,31 @@ def _placed(segments: list[Segment]) -> tuple[list[_Placed], bool]:
     return sorted(kept, key=lambda one: one[:2]), origin is not None
 
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_HEADER = 9
-_PREFIX = struct.Struct(">BI")  # whether the message is compressed, and its length
-_DATA, _SETTINGS = 0, 4
-_PADDED = 0x08
+# ------------------------------------------------------------ messages from bytes
 
 
-class Frame(NamedTuple):
-    """An HTTP/2 frame."""
+def messages_of_stream(stream: Stream, mark: bytes) -> Iterator[bytes]:
+    """The messages of one direction. After a gap, reading goes on at the first message that begins with `mark`.
 
-    kind: int
-    flags: int
-    stream: int
-    payload: memoryview
-
-
-def frames_of(data: bytes) -> Iterator[Frame]:
-    """The frames in bytes that begin with one; what is left of one at the end is not there."""
-    view, place = memoryview(data), 0
-    while place + _HEADER <= len(view):
-        length, kind, flags = int.from_bytes(view[place : place + 3]), view[place + 3], view[place + 4]
-        stream = int.from_bytes(view[place + 5 : place + 9]) & 0x7FFFFFFF
-        end = place + _HEADER + length
-        if end > len(view):
-            return
-        yield Frame(kind, flags, stream, view[place + _HEADER : end])
-        place = end
-
-
-def speaks_http2(data: bytes) -> bool:
-    """Whether a direction begins as HTTP/2 does: with the preface where it is the client's, and then the settings."""
-    first = data[len(PREFACE) :] if data.startswith(PREFACE) else data
-    return len(first) >= _HEADER and first[3] == _SETTINGS and not any(first[5:9])
+    So it does where the capture began later than the connection. What does not begin as HTTP/2 has none.
+    """
+    for piece in stream.pieces:
+        if stream.begun and piece.offset == 0:
+            if not _speaks_http2(piece.data):
+                return
+            yield from messages_of(piece.data)
+        else:
+            start = _first_marked(piece.data, mark)
+            if start is not None:
+                yield from messages_of(piece.data[start:])
 
 
 def messages_of(data: bytes) -> Iterator[bytes]:
     """The messages in bytes that begin with a frame, or with the preface; compressed ones are left out."""
     waiting: dict[int, bytearray] = {}
-    for frame in frames_of(data[len(PREFACE) :] if data.startswith(PREFACE) else data):
-        if frame.kind != _DATA:
-            continue
-        held = waiting.setdefault(frame.stream, bytearray())
-        held += _without_padding(frame)
+    for frame in _data_frames(data.removeprefix(_PREFACE)):
+        held = waiting.setdefault(frame.stream_id, bytearray())
+        held += frame.data
         place = 0
         while place + _PREFIX.size <= len(held):
             compressed, length = _PREFIX.unpack_from(held, place)
@@ -173,36 +167,44 @@ def messages_of(data: bytes) -> Iterator[bytes]:
         del held[:place]
 
 
-def messages_of_stream(stream: Stream, mark: bytes) -> Iterator[bytes]:
-    """The messages of one direction. After a gap, reading goes on at the first message that begins with `mark`.
-
-    So it does where the capture began later than the connection. What does not begin as HTTP/2 has none.
-    """
-    for piece in stream.pieces:
-        if stream.begun and piece.offset == 0:
-            if not speaks_http2(piece.data):
+def _data_frames(data: bytes) -> Iterator[DataFrame]:
+    """The data frames in bytes that begin with a frame, up to the first that is not whole or contradicts HTTP/2."""
+    view, place = memoryview(data), 0
+    while (header := _header_at(view, place)) is not None:
+        frame, length = header
+        start, place = place + _HEADER, place + _HEADER + length
+        if place > len(view):
+            return
+        if isinstance(frame, DataFrame):
+            try:
+                frame.parse_body(view[start:place])
+            except HyperframeError:
                 return
-            yield from messages_of(piece.data)
-        else:
-            start = _first_marked(piece.data, mark)
-            if start is not None:
-                yield from messages_of(piece.data[start:])
+            yield frame
+
+
+def _header_at(view: memoryview, place: int) -> tuple[Frame, int] | None:
+    """The frame whose header is at a place, without its payload, and how long that is; None where there is none."""
+    try:
+        return Frame.parse_frame_header(view[place : place + _HEADER])
+    except HyperframeError:
+        return None
+
+
+def _speaks_http2(data: bytes) -> bool:
+    """Whether a direction begins as HTTP/2 does: with the preface where it is the client's, and then the settings."""
+    header = _header_at(memoryview(data.removeprefix(_PREFACE)), 0)
+    return header is not None and isinstance(header[0], SettingsFrame)
 
 
 def _first_marked(data: bytes, mark: bytes) -> int | None:
     """Where the first data frame begins that holds a message which begins with `mark`."""
-    before = _HEADER + _PREFIX.size
+    view, before = memoryview(data), _HEADER + _PREFIX.size
     place = data.find(mark, before)
     while place >= 0:
-        start = place - before
-        if data[start + 3] == _DATA and not data[start + 4] & _PADDED and not data[place - _PREFIX.size]:
-            return start
+        header = _header_at(view, place - before)
+        frame = None if header is None else header[0]
+        if isinstance(frame, DataFrame) and "PADDED" not in frame.flags and not data[place - _PREFIX.size]:
+            return place - before
         place = data.find(mark, place + 1)
     return None
-
-
-def _without_padding(frame: Frame) -> memoryview:
-    payload = frame.payload
-    if not frame.flags & _PADDED or not payload:
-        return payload
-    return payload[1 : max(len(payload) - payload[0], 1)]

@@ -16,9 +16,9 @@ from roundelay.agents.capture.streams import Stream, messages_of_stream, streams
 from roundelay.agents.data.fitting import sums_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_baton
 from roundelay.agents.protocol.beginning import grid_of
-from roundelay.agents.protocol.member import HOPS_OF_AN_EPOCH, layout_of
+from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
 from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
-from roundelay.engine.laps import lap_along
+from roundelay.engine.token_run import lap_along
 from roundelay.networks.walks import tour_part
 from roundelay.privacy import Public
 from roundelay.transcripts import SealedLap, Transcript
@@ -97,7 +97,7 @@ def handovers_of(messages: Iterable[bytes], plan: RingPlan) -> Handovers:
     return Handovers(dict(sorted(batons.items())), frames, repeated, refused)
 
 
-def transcript_of(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> Transcript:
+def captured_transcript(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> Transcript:
     """The messages with the token. The sender of the first message with a new hop made the hop before it."""
     walk = tour_part(np.array(plan.order)) if plan.on_cycle else plan.method.walk.part(plan.network)
     works = dict(walk.functions)["works"]
@@ -202,7 +202,7 @@ def read_capture(path: str | Path, plan: RingPlan) -> Captured:
         skipped.append(
             f"{len(ends) - len(rows)} hand-overs of a random walk, since who took them is not in the capture."
         )
-    return Captured(transcript_of(found.batons, rows, plan), found.frames, missing, tuple(skipped), plan)
+    return Captured(captured_transcript(found.batons, rows, plan), found.frames, missing, tuple(skipped), plan)
 
 
 def public_of(plan: RingPlan) -> Public:

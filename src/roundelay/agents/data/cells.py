@@ -1,4 +1,4 @@
-"""Cells from a CSV file: UTF-8, commas, a header, numbers with a point."""
+"""The cells of a data file in the columns of a task, and how they are read from CSV: UTF-8, commas, a header, a point."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.agents.agreement.plan import Column, Task
+from roundelay.agents.agreement.plan import Column, Task, column_of, columns_in
 from roundelay.kernels import Matrix
 
 if TYPE_CHECKING:
     from _csv import Reader
 
-UNIT = re.compile(r"(?P<name>.*?)\s*\[(?P<unit>[^\[\]]*)\]", re.DOTALL)
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII)
+# Words that stand for numbers. An empty cell is not a number.
+WORDS = {"": math.nan, "true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One row a record: the features in the task's order, then the target; not a number where a cell is empty.
+    """The rows of a file: in each the features in the task's order, then the target; not a number where a cell is empty.
 
     `places` says where each row stands in the file: the number of its line or row, from 1, as `counted_in` says.
     """
@@ -42,24 +44,17 @@ def wanted(task: Task) -> tuple[Column, ...]:
     return (*task.features, task.target)
 
 
-def column_of(heading: str) -> Column:
-    """What a cell of the header says: "age [years]" is the age in years."""
-    heading = " ".join(heading.split())
-    found = UNIT.fullmatch(heading)
-    return Column(found["name"], found["unit"].strip()) if found else Column(heading)
-
-
 def find_columns(file: str, header: Sequence[str], task: Task) -> list[int]:
     """The number of each column in the header, in the order of `Cells`."""
-    present = [column_of(heading) for heading in header]
+    present = columns_in(header, file)
     return [_find(file, present, column) for column in wanted(task)]
 
 
-def _find(file: str, present: list[Column], column: Column) -> int:
+def _find(file: str, present: Sequence[Column], column: Column) -> int:
     # Read as a heading too, so that a name that has brackets itself meets its own kind.
     sought = column_of(str(column))
     numbers = [number for number, other in enumerate(present) if other.name == sought.name]
-    # What else stands in the header is not shown: where it was forgotten, that is the first record.
+    # What else stands in the header is not shown: where it was forgotten, that is the first row.
     if not numbers:
         raise ValueError(
             f'{file} has no column "{column}": its first line must name the columns, each as "name [unit]", and this one '
@@ -80,11 +75,6 @@ def _find(file: str, present: list[Column], column: Column) -> int:
 
 def _in_unit(unit: str) -> str:
     return f'in "{unit}"' if unit else "without a unit"
-
-
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII)
-# Words that stand for numbers. An empty cell is not a number.
-WORDS = {"": math.nan, "true": 1.0, "false": 0.0}
 
 
 def read_csv(path: Path, task: Task) -> Cells:

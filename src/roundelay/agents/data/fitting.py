@@ -1,4 +1,4 @@
-"""A site that brings rows of data: the sums before the fit, its own function, and the model in the end."""
+"""A fit to rows of data: what the sites sum before it, each site's own function, and the model that the solution stands for."""
 
 from __future__ import annotations
 
@@ -10,18 +10,57 @@ from pathlib import Path
 import numpy as np
 
 from roundelay.agents.agreement.plan import Task
-from roundelay.agents.data.models import Model, ModelNotes, Residuals, load_model, write_model
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.models import Model, load_model
+from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import Standard, first_moments, means_of, second_moments, standard_of
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
-from roundelay.problems import LeastSquares, Logistic, OwnProblem
-
-__all__ = ["Model", "ModelNotes", "Residuals", "Units", "model_of", "own_problem", "read_model", "units_of", "weights_of", "write_model"]  # fmt: skip
+from roundelay.problems import OwnProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class RowsFit:
+    """The rows of one site, standardised by what all sites sum under masks: first the moments, then the spreads."""
+
+    task: Task
+    rows: OwnRows
+    repeatable: bool = True
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all rows."""
+        cells = np.column_stack([self.rows.features, self.rows.target])
+        return sha256(repr(cells.shape).encode() + cells.astype("<f8").tobytes()).hexdigest()
+
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """How many numbers each sum has."""
+        return sums_of(self.task)
+
+    def summand(self, told: tuple[Vector, ...]) -> Vector:
+        """This site's part of the next sum."""
+        if not told:
+            return first_moments(self.rows)
+        return second_moments(self.rows, means_of(told[0][1:]))
+
+    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
+        """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
+        return own_problem(self.task, self.rows, self.standard(told), agents=round(told[0][0]))
+
+    def standard(self, told: tuple[Vector, ...]) -> Standard:
+        """The statistics of all rows of all sites."""
+        names = [str(column) for column in self.task.features]
+        return standard_of(told[0][1:], told[1][1:], names, self.task.standardise)
+
+
+def sums_of(task: Task) -> tuple[int, ...]:
+    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns no sums."""
+    features = len(task.features)
+    return () if task.kind == "custom" else (features + 2, features + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
     """Features are fitted as (x − shift)/scale, and the target as t − target_shift."""
 
     shift: Vector
@@ -29,64 +68,57 @@ class Units:
     target_shift: float
 
 
-def units_of(task: Task, standard: Standard) -> Units:
+def scaling_of(task: Task, standard: Standard) -> Scaling:
     """The units in which a task is fitted.
 
-    Without an intercept nothing may be centred, or the model would have one in raw units. Least squares with an
-    intercept is always centred: that is how it does without a column of ones.
+    Without an intercept nothing may be centred, or the model would have one in raw units. A problem that
+    centres is always centred where there is an intercept: that is how it does without a column of ones.
     """
     if len(standard.mean) != len(task.features):
         raise ValueError(
             f"There are statistics of {len(standard.mean)} features, but the task has {len(task.features)}: ask the ring again."
         )
-    least_squares = task.kind == "least_squares"
-    centred = task.intercept and (least_squares or task.standardise)
+    centred = task.intercept and (task.problem.centres or task.standardise)
     if task.standardise and not standard.deviation.all():
         still = task.features[int(np.argmin(standard.deviation))]
         raise ValueError(f'The feature "{still}" is the same in all rows of all sites: leave it out of the fit.')
-    return Units(
+    return Scaling(
         standard.mean if centred else np.zeros(len(task.features)),
         standard.deviation if task.standardise else np.ones(len(task.features)),
-        standard.target_mean if least_squares and centred else 0.0,
+        standard.target_mean if task.problem.centres and centred else 0.0,
     )
 
 
-def own_problem(task: Task, table: Table, standard: Standard, agents: int) -> OwnProblem:
+def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> OwnProblem:
     """f_i of this site, such that Σf_i over the N = `agents` sites is N times the pooled objective.
 
-    The pooled objective is (1/n)·Σ loss + ridge/2 ‖w‖² over the n rows of all sites, so that for least squares
+    The pooled objective is (1/n)·Σ loss + ridge/2 ‖w‖² over the n rows of all sites, so that
 
-        f_i(w) = (N/n)·½‖X_i w − t_i‖² + ridge/2 ‖w‖²,
+        f_i(w) = (N/n)·Σ_j loss(x_j'w, t_j) + ridge/2 ‖w‖².
 
-    with centred X and t where there is an intercept, and for logistic regression
-
-        f_i(w) = (N/n)·Σ log(1 + exp(−t·x'w)) + ridge/2 ‖w‖²,
-
-    where with an intercept a column of ones is the last. The ridge then shrinks the intercept too.
+    With an intercept a problem that centres has centred x and t, such as least squares, and with any other a column of
+    ones is the last. The ridge then shrinks the intercept too.
     """
     whole_number("agents", agents, least=1)
     if task.kind == "custom":
         raise ValueError("A task of the kind custom has no rows to fit: load its objective instead.")
-    if table.features.shape[1] != len(task.features):
-        raise ValueError(f"The table has {table.features.shape[1]} features, but the task has {len(task.features)}.")
-    if table.rows > standard.rows:
+    if rows.features.shape[1] != len(task.features):
+        raise ValueError(f"The rows have {rows.features.shape[1]} features, but the task has {len(task.features)}.")
+    if rows.count > standard.rows:
         raise ValueError(
-            f"This site has {table.rows} rows, but all sites together have {standard.rows}: let the ring count anew."
+            f"This site has {rows.count} rows, but all sites together have {standard.rows}: let the ring count anew."
         )
-    units = units_of(task, standard)
-    features = (table.features - units.shift) / units.scale
+    scaling = scaling_of(task, standard)
+    features = (rows.features - scaling.shift) / scaling.scale
     share = agents / standard.rows
-    if task.kind == "least_squares":
-        return LeastSquares([features], [table.target - units.target_shift], ridge=task.ridge, weights=[share])
-    if standard.target_deviation == 0.0 and task.ridge == 0.0:
+    if task.problem.needs_labels and standard.target_deviation == 0.0 and task.ridge == 0.0:
         raise ValueError(
-            f'All rows of all sites have the same label in "{task.target}", so that the logistic loss has no minimiser: '
+            f'All rows of all sites have the same label in "{task.target}", so that the loss has no minimiser: '
             "bring in rows with the other label, or agree on a ridge."
         )
-    if task.intercept:
-        features = np.column_stack([features, np.ones(table.rows)])
-    # A weight multiplies the mean over the site's own rows.
-    return Logistic([features], [table.target], ridge=task.ridge, weights=[share * table.rows], separable=True)
+    if task.has_constant:
+        features = np.column_stack([features, np.ones(rows.count)])
+    return task.problem.of_site(features, rows.target - scaling.target_shift, share, task.ridge)
 
 
 def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
@@ -96,12 +128,12 @@ def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
         raise ValueError(f"The solution has the shape {w.shape}, but the task has {task.dim} unknowns.")
     if task.kind == "custom":
         return Model(tuple((str(number), value) for number, value in enumerate(w.tolist())), 0.0, task.kind, "")
-    units = _known_units(task, standard)
-    slopes = w[: len(task.features)] / units.scale
-    constant = w[-1] if _has_constant(task) else units.target_shift
+    scaling = _known_scaling(task, standard)
+    slopes = w[: len(task.features)] / scaling.scale
+    constant = w[-1] if task.has_constant else scaling.target_shift
     names = [str(column) for column in task.features]
     coefficients = tuple(zip(names, slopes.tolist(), strict=True))
-    return Model(coefficients, float(constant - slopes @ units.shift), task.kind, str(task.target))
+    return Model(coefficients, float(constant - slopes @ scaling.shift), task.kind, str(task.target))
 
 
 def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
@@ -132,9 +164,9 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
     slopes = np.array([values[name] for name in names])
     if custom:
         return slopes
-    units = _known_units(task, standard)
-    w = slopes * units.scale
-    return np.append(w, model.intercept + slopes @ units.shift) if _has_constant(task) else w
+    scaling = _known_scaling(task, standard)
+    w = slopes * scaling.scale
+    return np.append(w, model.intercept + slopes @ scaling.shift) if task.has_constant else w
 
 
 def read_model(path: str | Path, task: Task, standard: Standard | None) -> Vector:
@@ -145,52 +177,7 @@ def read_model(path: str | Path, task: Task, standard: Standard | None) -> Vecto
         raise ValueError(f"There can be no warm start from {path}. {error}") from None
 
 
-def _known_units(task: Task, standard: Standard | None) -> Units:
+def _known_scaling(task: Task, standard: Standard | None) -> Scaling:
     if standard is None:
         raise ValueError("A fit to data needs the statistics of all rows: give the standard.")
-    return units_of(task, standard)
-
-
-def _has_constant(task: Task) -> bool:
-    return task.kind == "logistic" and task.intercept
-
-
-def sums_of(task: Task) -> tuple[int, ...]:
-    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns no sums."""
-    features = len(task.features)
-    return () if task.kind == "custom" else (features + 2, features + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class OwnRows:
-    """The rows of one site, standardised by what all sites sum under masks: first the moments, then the spreads."""
-
-    task: Task
-    table: Table
-    repeatable: bool = True
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of all rows."""
-        rows = np.column_stack([self.table.features, self.table.target])
-        return sha256(repr(rows.shape).encode() + rows.astype("<f8").tobytes()).hexdigest()
-
-    @property
-    def sums(self) -> tuple[int, ...]:
-        """How many numbers each sum has."""
-        return sums_of(self.task)
-
-    def summand(self, told: tuple[Vector, ...]) -> Vector:
-        """This site's part of the next sum."""
-        if not told:
-            return first_moments(self.table)
-        return second_moments(self.table, means_of(told[0][1:]))
-
-    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
-        """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
-        return own_problem(self.task, self.table, self.standard(told), agents=round(told[0][0]))
-
-    def standard(self, told: tuple[Vector, ...]) -> Standard:
-        """The statistics of all rows of all sites."""
-        names = [str(column) for column in self.task.features]
-        return standard_of(told[0][1:], told[1][1:], names, self.task.standardise)
+    return scaling_of(task, standard)

@@ -1,4 +1,4 @@
-"""An objective of a site's own, from Python code of its own."""
+"""What a site brings to the fit: sums, a function, whether it is repeatable; and one from Python code of the site's own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem
@@ -44,6 +45,9 @@ class Local(Protocol):
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function, once all sums are known."""
 
+    def standard(self, told: tuple[Vector, ...]) -> Standard | None:
+        """The statistics of all rows of all sites that the sums tell; None where there are no rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -61,6 +65,10 @@ class Known:
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The function itself."""
         return self.function
+
+    def standard(self, told: tuple[Vector, ...]) -> None:
+        """There are no rows."""
+        return
 
 
 def load_objective(entry: str, dim: int) -> Known:

@@ -20,7 +20,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class OwnRows:
     """What a site has: `features` (n, p), `target` (n,), and how many rows were `dropped` for an empty cell.
 
     The features stand in the task's order, in the units of the file. A label is −1 or 1.
@@ -31,12 +31,12 @@ class Table:
     dropped: int = 0
 
     @property
-    def rows(self) -> int:
+    def count(self) -> int:
         """How many rows there are."""
         return len(self.target)
 
 
-def read_table(path: str | Path, task: Task) -> Table:
+def read_own_rows(path: str | Path, task: Task) -> OwnRows:
     """Read a data file: CSV (UTF-8, commas, a header) or Parquet.
 
     A heading is a name, or "name [unit]". Columns may stand in any order, and those that the task does not name are
@@ -60,11 +60,11 @@ def read_table(path: str | Path, task: Task) -> Table:
         raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
     kept = Cells(cells.values[keep], cells.places[keep], cells.counted_in)
     features, target = np.ascontiguousarray(kept.values[:, :-1]), kept.values[:, -1].copy()
-    if task.kind == "logistic":
+    if task.problem.needs_labels:
         target = _labels(path, kept, task)
     for values in (features, target):
         values.setflags(write=False)
-    return Table(features, target, int((~keep).sum()))
+    return OwnRows(features, target, int((~keep).sum()))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -104,7 +104,7 @@ def _labels(path: Path, cells: Cells, task: Task) -> Vector:
     if strange.any():
         raise ValueError(
             f'{_place(path, cells, int(np.argmax(strange)))} has a number in the column "{task.target}" that is not a label: '
-            "a logistic fit needs 0 and 1, or -1 and 1, or false and true."
+            f"{task.problem.model} needs 0 and 1, or -1 and 1, or false and true."
         )
     if (labels == 0.0).any() and (labels == -1.0).any():
         raise ValueError(

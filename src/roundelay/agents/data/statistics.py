@@ -1,8 +1,8 @@
-"""Statistics of all rows of all sites, from sums in which no site shows its own share.
+"""Statistics of all rows of all sites, from sums in which no site shows its own summand.
 
-A share is a vector of numbers, encoded in whole-number words that are added under masks (`masks.seals`), so that the
-total is exact. The total is a sum of limbs, not carried yet: by itself it tells, besides the sum of the shares, how many
-of them were negative and how many carries there are. `hide_carries` takes that away but for a chance that it states.
+A summand is a vector of numbers, encoded in whole-number words that are added under masks (`masks.seals`), so that the
+total is exact. The total is a sum of limbs, not carried yet: by itself it tells, besides the sum, how many summands
+were negative and how many carries there are. `hide_carries` takes that away but for a chance that it states.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roundelay.agents.data.reading import Table
+from roundelay.agents.data.reading import OwnRows
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import Words
@@ -29,7 +29,7 @@ ROUNDING = float(np.finfo(np.float64).eps)
 def encode_limbs(values: Vector, names: Sequence[str] = ()) -> Words:
     """The words of numbers, four for each, the lowest limb first. Words of many sites are summed modulo 2⁶⁴.
 
-    Two's complement, with the sign in all 64 bits of the fourth word: thus the total may be larger than any share.
+    Two's complement, with the sign in all 64 bits of the fourth word: thus the total may be larger than any summand.
     `names` says what the numbers are, for the sentence in which one is refused.
     """
     words: list[int] = []
@@ -61,14 +61,14 @@ def decode_limbs(words: Words) -> Vector:
 
 
 def borrow_bits(agents: int) -> int:
-    """How many bits a borrow may have, so that the words of so many sites still fit: each uses its share of 2³⁰."""
+    """How many bits a borrow may have, so that the words of so many sites still fit: each has its part of 2³⁰."""
     return max(LARGEST_BITS - LIMB_BITS - (whole_number("agents", agents, least=1) - 1).bit_length(), 0)
 
 
 def hide_carries(words: Words, agents: int, random: Words | None = None) -> Words:
     """The same numbers in other words: each limb borrows a secret random r·2³² of the next, which lends r.
 
-    Of r of b = `borrow_bits(agents)` bits, the total tells whoever knows all shares but two about the carries between those
+    Of r of b = `borrow_bits(agents)` bits, the total tells whoever knows all summands but two about the carries between those
     two only with a chance of 2^−b for each limb: 2⁻²⁶ for 16 sites. `random` has three words for each number; left out, the
     operating system gives them.
     """
@@ -107,9 +107,9 @@ class Standard:
             raise ValueError("The features need a mean and a deviation each, and none below 0: ask the ring again.")
 
 
-def first_moments(table: Table) -> Vector:
-    """A site's share of the first sum: (n, Σx of each feature, Σt)."""
-    return np.array([float(table.rows), *_column_sums(_columns(table))])
+def first_moments(rows: OwnRows) -> Vector:
+    """A site's summand of the first sum: (n, Σx of each feature, Σt)."""
+    return np.array([float(rows.count), *_column_sums(_columns(rows))])
 
 
 def means_of(first: Vector) -> Vector:
@@ -119,12 +119,12 @@ def means_of(first: Vector) -> Vector:
     return totals[1:] / rows
 
 
-def second_moments(table: Table, means: Vector) -> Vector:
-    """A site's share of the second sum: Σ(x − mean)² of each feature and of the target.
+def second_moments(rows: OwnRows, means: Vector) -> Vector:
+    """A site's summand of the second sum: Σ(x − mean)² of each feature and of the target.
 
     About the mean of all sites, which is known by then: Σx² − n·mean² would lose the digits that matter.
     """
-    columns = _columns(table)
+    columns = _columns(rows)
     if columns.shape[1] != len(means):
         raise ValueError(f"There are {len(means)} means for {columns.shape[1]} columns, the target among them.")
     return _column_sums((columns - means) ** 2)
@@ -172,8 +172,8 @@ def unpack(vector: Vector) -> Standard:
     return Standard(rows, mean, deviation, float(told[1]), float(told[2]))
 
 
-def _columns(table: Table) -> Matrix:
-    return np.column_stack([table.features, table.target])
+def _columns(rows: OwnRows) -> Matrix:
+    return np.column_stack([rows.features, rows.target])
 
 
 def _column_sums(columns: Matrix) -> Vector:

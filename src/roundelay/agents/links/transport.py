@@ -1,4 +1,4 @@
-"""How long to wait, from how long it took before: no time-outs to guess."""
+"""Links as an agent sees them; those within one process; and how long to wait, from how long it took before."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
+
+# Seconds. Below the first nothing is gained by asking again; beyond the second a person has to look anyway.
+SHORTEST, LONGEST = 0.05, 30.0
 
 Deliver = Callable[[int, bytes], Awaitable[None]]
 Connected = Callable[[int, bool], Awaitable[None]]
@@ -89,10 +92,6 @@ class MemoryTransport:
     async def _pump(self, deliver: Deliver) -> None:
         while True:
             await deliver(*await self._inbox.get())
-
-
-# Seconds. Below the first nothing is gained by asking again; beyond the second a person has to look anyway.
-SHORTEST, LONGEST = 0.05, 30.0
 
 
 @dataclass

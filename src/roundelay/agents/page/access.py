@@ -1,4 +1,4 @@
-"""What every answer says to the browser: show this page and its own files, keep nothing, tell nobody."""
+"""Who may see the page: only this machine, by an access token; and what every answer tells the browser to keep to itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,28 @@ from aiohttp import web
 
 HOSTS = ("127.0.0.1", "localhost")
 HTTP = 80
+
+CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src data:",  # the empty icon, so that the browser does not ask for one
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Server": "roundelay",
+}
 
 
 @dataclass(frozen=True)
@@ -59,29 +81,6 @@ class Access:
 def _bytes(text: str) -> bytes:
     """For a comparison in constant time; whatever was sent can be encoded."""
     return text.encode("utf-8", "surrogatepass")
-
-
-CONTENT_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src data:",  # the empty icon, so that the browser does not ask for one
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-HEADERS = {
-    "Content-Security-Policy": CONTENT_POLICY,
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Server": "roundelay",
-}
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:

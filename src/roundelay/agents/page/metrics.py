@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import Metric
 
-from roundelay.agents.protocol.member import Residuals
+from roundelay.agents.protocol.holder import Residuals
 from roundelay.agents.site.status import Doing, LinkStatus, Status
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

@@ -1,20 +1,18 @@
-"""Serves the page, to this machine only."""
+"""Serves the page to this machine only: its files, the status as JSON, once or as it changes, and the metrics."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import re
 import secrets
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from importlib import resources
-from numbers import Integral, Real
 from typing import Any
 
+import msgspec
+import numpy as np
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
@@ -22,60 +20,11 @@ from roundelay.agents.page.access import HOSTS, Access, add_headers
 from roundelay.agents.page.metrics import CONTENT_TYPE, metrics_text
 from roundelay.agents.site.status import Status
 
-
-def status_json(status: Status) -> str:
-    """One line of JSON with the names of the fields; what is no finite number is null."""
-    return json.dumps(_plain(status), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-
-
-def _plain(value: Any) -> Any:
-    kind = type(value)
-    if kind is float:  # most of a status; asked first, since this runs ten times a second beside the agent
-        return value if math.isfinite(value) else None
-    if kind is int or kind is str or kind is bool or value is None:
-        return value
-    if kind is tuple:
-        return [_plain(each) for each in value]
-    if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return _plain(float(value))
-    raise TypeError(f"A status has a {kind.__name__}, which the page can't show: use numbers, words and tuples.")
-
+HOME = "page.html"
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 # Seconds: no eye follows more than ten a second, and a quiet line is used now and then so that a dead one is noticed.
 PACE, HEARTBEAT = 0.1, 5.0
-
-
-async def follow(request: web.Request, status: Callable[[], Status], over: Callable[[], bool]) -> web.StreamResponse:
-    """Send the status whenever it has changed, until the reader has gone or it is `over`."""
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-    await response.prepare(request)
-    told, spoken = "", time.monotonic()
-    try:
-        # What changed while a slow reader was being written to is not queued: he gets the newest next.
-        while not over() and not _gone(request):
-            now, text = time.monotonic(), status_json(status())
-            if text != told:
-                await response.write(f"data: {text}\n\n".encode())
-                told, spoken = text, now
-            elif now - spoken >= HEARTBEAT:
-                await response.write(b": still here\n\n")
-                spoken = now
-            await asyncio.sleep(PACE)
-    except ConnectionError:
-        pass  # the reader went away while he was being written to
-    return response
-
-
-def _gone(request: web.Request) -> bool:
-    return request.transport is None or request.transport.is_closing()
-
-
-HOME = "page.html"
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 # Seconds that a request may take to end when the server stops.
 FAREWELL = 1.0
 
@@ -137,7 +86,7 @@ class PageServer:
             return await follow(request, self._status, lambda: self._stopping)
 
         async def status(request: web.Request) -> web.StreamResponse:
-            return web.Response(text=status_json(self._status()), content_type="application/json")
+            return web.Response(body=status_json(self._status()), content_type="application/json", charset="utf-8")
 
         async def metrics(request: web.Request) -> web.StreamResponse:
             return web.Response(body=metrics_text(self._status()), headers={"Content-Type": CONTENT_TYPE})
@@ -177,3 +126,39 @@ def _listen(port: int) -> socket.socket:
         raise PageError(
             f"The page can't be served on port {port}: {error}. Choose another port, or 0 for any that is free."
         ) from None
+
+
+async def follow(request: web.Request, status: Callable[[], Status], over: Callable[[], bool]) -> web.StreamResponse:
+    """Send the status whenever it has changed, until the reader has gone or it is `over`."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    told, spoken = b"", time.monotonic()
+    try:
+        # What changed while a slow reader was being written to is not queued: he gets the newest next.
+        while not over() and not _gone(request):
+            now, line = time.monotonic(), status_json(status())
+            if line != told:
+                await response.write(b"data: " + line + b"\n\n")
+                told, spoken = line, now
+            elif now - spoken >= HEARTBEAT:
+                await response.write(b": still here\n\n")
+                spoken = now
+            await asyncio.sleep(PACE)
+    except ConnectionError:
+        pass  # the reader went away while he was being written to
+    return response
+
+
+def _gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
+
+
+def status_json(status: Status) -> bytes:
+    """One line of JSON with the names of the fields; what is no finite number is null."""
+    return msgspec.json.encode(status, enc_hook=_number)
+
+
+def _number(value: Any) -> bool | int | float:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"A status has a {type(value).__name__}, which the page can't show: use numbers, words and tuples.")

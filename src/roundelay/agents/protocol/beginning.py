@@ -3,63 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from roundelay.algorithms.parts.starts import SealedStart, ZeroStart, ZeroSumStart, uniform_states
-from roundelay.algorithms.token_method import TokenADMM, TokenMethod
-from roundelay.kernels import Vector
-from roundelay.masks import FixedPoint, PairSecrets, my_mask
+from roundelay.algorithms.parts.starts import OneAgent
+from roundelay.algorithms.token_method import TokenMethod
+from roundelay.kernels import Matrix, Vector
+from roundelay.masks import FixedPoint
 from roundelay.problems import OwnProblem
 
 # Bits after the point of a sum of shares, where the start does not say.
 BITS = 40
 
 
-class Standing(NamedTuple):
-    """x_i, y_i and c_i of one agent."""
-
-    x: Vector
-    y: Vector
-    share: Vector
-
-
 @dataclass(frozen=True)
 class Shape:
-    """All that a start which knows nothing of the functions asks of a problem."""
+    """All that an agent knows of the problem of all: how many agents there are, and how many unknowns."""
 
     agents: int
     dim: int
 
+    def gradients(self, x: Matrix) -> Matrix:
+        """Nobody knows them."""
+        raise ValueError("The start asks for the functions of all agents, which nobody knows in a ring: give it own().")
+
 
 def begin(
-    method: TokenMethod, problem: OwnProblem, me: int, agents: int, seed: int, secrets: PairSecrets, warm: Vector | None
-) -> Standing:
-    """The start that the method names, for this agent.
+    method: TokenMethod, problem: OwnProblem, agent: OneAgent, warm: Vector | None
+) -> tuple[Vector, Vector, Vector]:
+    """x, y and c of this agent, as the method's start has it.
 
     `warm` is the solution of an earlier run: then x = warm, y = ∇f(warm) and c = x − y/ρ, which is the sealed start
     about another point than 0.
     """
     start: Any = getattr(method, "start", None)
-    shape: Any = Shape(agents, problem.dim)
-    if isinstance(method, TokenADMM) and (warm is not None or isinstance(start, SealedStart)):
-        x = np.zeros(problem.dim) if warm is None else np.array(warm)
+    rho: float = getattr(method, "rho", 1.0)
+    if warm is not None:
+        x = np.array(warm)
         y = problem.gradients(x[None])[0]
-        return Standing(x, y, y / -method.rho if warm is None else x - y / method.rho)
-    if isinstance(method, TokenADMM) and isinstance(start, ZeroSumStart):
-        x = uniform_states(seed, shape, start.low, start.high)[me]
-        mask = my_mask(secrets, me, agents, problem.dim, start.scale)
-        return Standing(x, method.rho * (x - mask), mask)
-    if isinstance(start, ZeroStart):  # not all members' zeros, which at a million unknowns take memory
-        return Standing(np.zeros(problem.dim), np.zeros(problem.dim), np.zeros(problem.dim))
-    initial = method.start_states(seed, shape)
-    return Standing(initial.x[me].copy(), initial.y[me].copy(), initial.share[me].copy())
+        return x, y, x - y / rho
+    if hasattr(start, "own"):
+        x, y, share, *_ = start.own(agent, problem, rho)
+        return x, y, share
+    shape: Any = Shape(agent.agents, problem.dim)
+    drawn = method.start_states(agent.seed, shape)
+    return drawn.x[agent.me].copy(), drawn.y[agent.me].copy(), drawn.share[agent.me].copy()
 
 
 def grid_of(method: TokenMethod) -> FixedPoint:
     """The grid on which shares are summed."""
-    return FixedPoint(getattr(getattr(method, "start", None), "bits", BITS))
+    return _sum_grid(method) or FixedPoint(BITS)
 
 
 def opens_with_a_sum(method: TokenMethod, epoch: int, warm: bool) -> bool:
@@ -68,4 +62,8 @@ def opens_with_a_sum(method: TokenMethod, epoch: int, warm: bool) -> bool:
     So every epoch after the first begins: whoever is there then brings its share, and nothing that was under way, or
     lost with a dead member, matters.
     """
-    return epoch > 0 or warm or isinstance(getattr(method, "start", None), SealedStart)
+    return epoch > 0 or warm or _sum_grid(method) is not None
+
+
+def _sum_grid(method: TokenMethod) -> FixedPoint | None:
+    return getattr(getattr(method, "start", None), "sum_grid", None)

@@ -18,9 +18,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roundelay.agents.agreement.disk import sync_folder
 from roundelay.agents.protocol.baton import Reason
-from roundelay.agents.protocol.member import Held
-from roundelay.agents.protocol.wire import checksum_of as checksum
+from roundelay.agents.protocol.holder import Held
+from roundelay.agents.protocol.wire import checksum_of
+
+FORMAT = 1
+# Larger records stand in files: a database page takes longer than the disk.
+BESIDE = 200_000
+# The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
+LOG_PAGES = 256
+# Where states are that large, only every sixteenth is written; those between follow from what was received since.
+SETTLE_EVERY = 16
+INBOX_SLOTS = SETTLE_EVERY + 2
+
+_TABLES = """
+create table if not exists about (key text primary key, value text not null) without rowid;
+create table if not exists standing (
+    only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
+    receiver integer not null, sent_k integer not null, outgoing blob, earlier blob, state blob,
+    slot integer not null, checksum integer not null);
+create table if not exists inbox (
+    epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
+    checksum integer not null, primary key (epoch, k)) without rowid;
+create table if not exists passages (
+    epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
+    sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
+    primary key (epoch, k)) without rowid;
+"""
+
+
+class JournalError(RuntimeError):
+    """The journal can't be used; the sentence says why and what to do. Nothing has been acknowledged."""
 
 
 class DamagedError(ValueError):
@@ -29,7 +58,7 @@ class DamagedError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """A list of vectors and a few plain values: all that has to outlive the process."""
+    """What the journal keeps of an agent: a few plain values and a list of vectors, all that has to outlive the process."""
 
     about: bytes
     vectors: tuple[NDArray[np.float64], ...]
@@ -62,7 +91,7 @@ _ABOUT = struct.Struct("<qqqdqqqq")
 
 
 def record_of(held: Held, me: int) -> Record:
-    """What is held, without the rows that are not this agent's."""
+    """What is held, of the matrices this agent's row alone."""
     about = _ABOUT.pack(
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
         -1 if held.reason is None else held.reason, held.estimate is not None,
@@ -86,35 +115,6 @@ def take_up(held: Held, me: int, record: Record) -> None:
     held.told = tuple(rest[1:] if has_estimate else rest)
 
 
-FORMAT = 1
-# Larger records stand in files: a database page takes longer than the disk.
-BESIDE = 200_000
-# The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
-LOG_PAGES = 256
-# Where states are that large, only every sixteenth is written; those between follow from what was received since.
-SETTLE_EVERY = 16
-INBOX_SLOTS = SETTLE_EVERY + 2
-
-_TABLES = """
-create table if not exists about (key text primary key, value text not null) without rowid;
-create table if not exists standing (
-    only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
-    receiver integer not null, sent_k integer not null, outgoing blob, earlier blob, state blob,
-    slot integer not null, checksum integer not null);
-create table if not exists inbox (
-    epoch integer not null, k integer not null, sender integer not null, frame blob, slot integer not null,
-    checksum integer not null, primary key (epoch, k)) without rowid;
-create table if not exists visits (
-    epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
-    sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
-    primary key (epoch, k)) without rowid;
-"""
-
-
-class JournalError(RuntimeError):
-    """The journal can't be used; the sentence says why and what to do. Nothing has been acknowledged."""
-
-
 @dataclass(frozen=True, eq=False)
 class Standing:
     """Where an agent stands: what it took last and what it has to send.
@@ -134,7 +134,7 @@ class Standing:
     state: Record | None
 
 
-class Visit(NamedTuple):
+class Passage(NamedTuple):
     """One hand-over as this agent saw it: what it received, what it sent; the vectors where they are kept."""
 
     epoch: int
@@ -245,14 +245,14 @@ class Journal:
                 frames.append((sender, frame))
             return frames
 
-    def visits(self, epoch: int | None = None, most: int = -1) -> list[Visit]:
+    def passages(self, epoch: int | None = None, most: int = -1) -> list[Passage]:
         """What was handed over, in order: in all epochs or in one, the first ones where asked for."""
         with self._refusals():
             where = "" if epoch is None else f"where epoch = {int(epoch)}"
             rows = self._database.execute(
-                f"select * from visits {where} order by epoch, k limit {int(most)}"
+                f"select * from passages {where} order by epoch, k limit {int(most)}"
             ).fetchall()
-            return [Visit(*row) for row in rows]
+            return [Passage(*row) for row in rows]
 
     # ------------------------------------------------------------ writing
 
@@ -270,7 +270,7 @@ class Journal:
                 (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
             )
 
-    def settle(self, standing: Standing, visits: Sequence[Visit]) -> None:
+    def settle(self, standing: Standing, passages: Sequence[Passage]) -> None:
         """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
@@ -288,11 +288,11 @@ class Journal:
                     "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
                 )
-                for visit in visits:
+                for passage in passages:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
-                        "insert into visits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        visit,
+                        "insert into passages values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        passage,
                     )
                 if self._keeping:
                     self._forget_inbox()
@@ -378,22 +378,18 @@ class Journal:
         finally:
             os.close(descriptor)
         if new:  # its name must outlive a crash too
-            folder = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.folder)
 
 
 def _checksum(plain: tuple[int, ...], pieces: list[bytes | memoryview]) -> int:
-    """A checksum of a row: its whole numbers and its bytes, since SQLite has none for its pages."""
+    """A checksum of an entry: its whole numbers and its bytes, since SQLite has none for its pages."""
     try:
-        total = checksum(struct.pack(f"<{len(plain)}q", *plain))
+        total = checksum_of(struct.pack(f"<{len(plain)}q", *plain))
         for piece in pieces:
-            total = checksum(piece, total)
+            total = checksum_of(piece, total)
         return total
     except (struct.error, TypeError, ValueError) as error:
-        raise DamagedError(f"a row holds something else ({error})") from None
+        raise DamagedError(f"an entry holds something else ({error})") from None
 
 
 def _full(folder: Path, why: str) -> str:

@@ -23,10 +23,15 @@ from enum import Enum
 import numpy as np
 
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, pack_baton, token_in, unpack_baton
-from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Standing, Visit, record_of, take_up
-from roundelay.agents.protocol.member import Member, Move
+from roundelay.agents.protocol.holder import HandOver, Holder
+from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Passage, Standing, record_of, take_up
 from roundelay.agents.protocol.wire import HEADER_BYTES, Frame, Kind, pack_frame, unpack_frame
 from roundelay.kernels import Vector
+
+# Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
+KEPT = 1000
+# So many times a baton may come before the one that is missing.
+PATIENT = 20
 
 
 class Point(Enum):
@@ -52,13 +57,6 @@ def nothing_happens(point: Point) -> None:
     """What an agent does at these points, unless a test of crashes says otherwise."""
 
 
-# Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
-KEPT = 1000
-
-# So many times a baton may come before the one that is missing.
-PATIENT = 20
-
-
 class Verdict(Enum):
     """What is to be done with a baton."""
 
@@ -72,12 +70,12 @@ class Verdict(Enum):
 class Station:
     """One member's end of the protocol in one epoch."""
 
-    def __init__(self, member: Member, journal: Journal, reached: Reached = nothing_happens) -> None:
-        self.member, self.journal, self.reached = member, journal, reached
-        self.plan, self.me = member.plan, member.me
+    def __init__(self, holder: Holder, journal: Journal, reached: Reached = nothing_happens) -> None:
+        self.holder, self.journal, self.reached = holder, journal, reached
+        self.plan, self.me = holder.plan, holder.me
         self.acknowledged = False
         self.standing = Standing(self.plan.epoch, -1, 0, -1, -1, b"", b"", None)
-        self._unsettled: list[Visit] = []
+        self._unsettled: list[Passage] = []
         self._hopped = False
         self._kept = -1
         order = self.plan.order
@@ -100,13 +98,13 @@ class Station:
                 "start it with the newest ring file that was accepted."
             )
         assert before.state is not None
-        take_up(self.member.held, self.me, before.state)
+        take_up(self.holder.held, self.me, before.state)
         if before.epoch == self.plan.epoch:
             self.standing = before
         else:  # what was sent in an epoch before is of no use
-            self.member.held.summed = 0
-            self.member.held.reason = None
-            self.member.held.estimate = None
+            self.holder.held.summed = 0
+            self.holder.held.reason = None
+            self.holder.held.estimate = None
 
     # ------------------------------------------------------------ what others see
 
@@ -129,7 +127,7 @@ class Station:
     @property
     def finished(self) -> bool:
         """Whether the run is over for this agent and nobody waits for it."""
-        return self.member.finished and self.outgoing is None
+        return self.holder.finished and self.outgoing is None
 
     # ------------------------------------------------------------ the protocol
 
@@ -154,7 +152,7 @@ class Station:
             return False
         self.acknowledged = True
         self.standing = replace(self.standing, earlier=b"")
-        if self.member.finished:
+        if self.holder.finished:
             # After a restart it must not wait for a neighbour that has ended.
             self.standing = replace(self.standing, receiver=-1)
             self._write()
@@ -162,8 +160,8 @@ class Station:
 
     def read(self, frame: Frame) -> Baton:
         """The baton of a frame, checked before it touches anything."""
-        baton = unpack_baton(frame.body, self.member.layout)
-        self.member.check(baton, self._last_sent())
+        baton = unpack_baton(frame.body, self.holder.layout)
+        self.holder.check(baton, self._last_sent())
         return baton
 
     def keep(self, sender: int, data: bytes, frame: Frame) -> None:
@@ -193,7 +191,7 @@ class Station:
 
     def start(self) -> None:
         """Start the epoch; on disk when this returns."""
-        self._made(self.member.first(), 0, 0, -1, None, b"")
+        self._made(self.holder.first(), 0, 0, -1, None, b"")
         self._settle()
 
     def work(self, sender: int, frame: Frame, baton: Baton) -> None:
@@ -201,12 +199,12 @@ class Station:
         earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
         if self.heavy:  # it need not be there beside the new one
             self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
-        self._made(self.member.act(baton), frame.k, frame.checksum, sender, baton, earlier)
+        self._made(self.holder.act(baton), frame.k, frame.checksum, sender, baton, earlier)
 
     @property
     def sends_first(self) -> bool:
         """Whether what was made of the last baton is sent on before it is on disk."""
-        return self.implicit and self._hopped and self.member.repeatable
+        return self.implicit and self._hopped and self.holder.repeatable
 
     @property
     def returns(self) -> bool:
@@ -216,7 +214,7 @@ class Station:
     @property
     def follows(self) -> bool:
         """Whether a large state need not be written, since it follows from the baton that was kept."""
-        return self.heavy and self._hopped and self.member.repeatable and self._kept == self.standing.k
+        return self.heavy and self._hopped and self.holder.repeatable and self._kept == self.standing.k
 
     def secure(self) -> None:
         """Have on disk what was made of a baton."""
@@ -230,9 +228,11 @@ class Station:
 
     # ------------------------------------------------------------ the rest
 
-    def _made(self, move: Move | None, k: int, taken: int, sender: int, baton: Baton | None, earlier: bytes) -> None:
+    def _made(
+        self, move: HandOver | None, k: int, taken: int, sender: int, baton: Baton | None, earlier: bytes
+    ) -> None:
         """Note what came of a baton, in memory."""
-        plan, held = self.plan, self.member.held
+        plan, held = self.plan, self.holder.held
         receiver, sent_k, data = -1, -1, b""
         if move is not None:
             receiver, sent_k = move.receiver, k + 1
@@ -242,7 +242,7 @@ class Station:
         self.acknowledged, self._ahead = False, 0
         self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
         self._unsettled.append(
-            Visit(
+            Passage(
                 plan.epoch, k, sent_k, _phase(baton), _phase(sent), held.hop, sender, receiver, taken,
                 _numbers(baton), _numbers(sent),
             )
@@ -254,7 +254,7 @@ class Station:
         self.reached(Point.AFTER_SYNC)
 
     def _write(self) -> None:
-        self.journal.settle(replace(self.standing, state=record_of(self.member.held, self.me)), self._unsettled)
+        self.journal.settle(replace(self.standing, state=record_of(self.holder.held, self.me)), self._unsettled)
         self._unsettled = []
 
     def _check_counter(self, sender: int, k: int) -> None:
@@ -287,7 +287,7 @@ class Station:
         """The token as this agent sent it on last: a view of the frame, since it may be large."""
         if not self.standing.outgoing:
             return None
-        return token_in(memoryview(self.standing.outgoing)[HEADER_BYTES:], self.member.layout)
+        return token_in(memoryview(self.standing.outgoing)[HEADER_BYTES:], self.holder.layout)
 
 
 def _phase(baton: Baton | None) -> int:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from roundelay.agents.agreement.disk import PUBLIC, write_whole
-from roundelay.agents.agreement.folder import accept
+from roundelay.agents.agreement.epochs import plan_ring
+from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
-from roundelay.agents.agreement.invitations import column_of, read_invitation, write_invitation
-from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
-from roundelay.agents.agreement.planning import plan_ring
+from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
 from roundelay.kernels import Integers
@@ -138,38 +138,43 @@ def uneven_parts(rows: int, parts: int, seed: int) -> list[Integers]:
     return [np.sort(piece) for piece in pieces]
 
 
-def prepare(
-    folder: Path,
-    names: Sequence[str],
-    header: Sequence[str],
-    parts: Sequence[Sequence[Sequence[str]]],
-    target: str,
-    kind: Any,
-    algorithm: Any,
-    stopping: Stopping,
-    ridge: float = 0.0,
-) -> Rehearsal:
-    """Write every site's rows, make its keys, exchange the invitations, plan the ring, and accept it everywhere."""
-    folder.mkdir(parents=True, exist_ok=True)
-    columns = tuple(column_of(cell) for cell in header)
-    invitations, seats = [], []
-    for name, rows, port in zip(names, parts, _free_ports(len(names)), strict=True):
-        home = folder / name
-        save_identity(home, make_identity(name))
-        with (home / "rows.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([header, *rows])
-        text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)
-        invitations.append(read_invitation(text, f"the invitation of {name}"))
-        seats.append(Seat(name, home, home / "rows.csv", len(rows)))
+def fit_by_all_others(header: Sequence[str], target: str, kind: str, ridge: float = 0.0) -> Task:
+    """The fit of one column of the data by all others."""
+    columns = columns_in(header, "the data")
     explained = next((column for column in columns if column.name == target), None)
     if explained is None:
         raise ValueError(f"There is no column {target!r} in the data: the columns are {', '.join(header)}.")
-    task = Task(kind, tuple(column for column in columns if column != explained), explained, ridge=ridge)
+    return Task(kind, tuple(column for column in columns if column != explained), explained, ridge=ridge)
+
+
+def prepare_ring(
+    folder: Path,
+    header: Sequence[str],
+    rows: Mapping[str, Sequence[Sequence[str]]],
+    task: Task,
+    algorithm: Any,
+    stopping: Stopping,
+) -> Rehearsal:
+    """Write every site's rows, make its keys, exchange the invitations, plan the ring, and accept it everywhere.
+
+    `rows` has the rows of each site by its name, with the cells in the order of the header.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = columns_in(header, "the data")
+    invitations, seats = [], []
+    for (name, own), port in zip(rows.items(), _free_ports(len(rows)), strict=True):
+        home = folder / name
+        save_identity(home, make_identity(name))
+        with (home / "rows.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([header, *own])
+        text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)
+        invitations.append(read_invitation(text, f"the invitation of {name}"))
+        seats.append(Seat(name, home, home / "rows.csv", len(own)))
     plan = plan_ring(invitations, None, algorithm, task, stopping)
     text = write_ring(plan, load_identity(seats[0].folder))
     write_whole(folder / "ring.toml", text, PUBLIC)
     for seat in seats:
-        accept(seat.folder, text)
+        accept_ring(seat.folder, text)
     return Rehearsal(folder / "ring.toml", plan, tuple(seats))
 
 

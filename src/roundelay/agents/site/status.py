@@ -1,4 +1,4 @@
-"""The log of an agent: one line of JSON an event, with nothing in it that the site keeps to itself."""
+"""How an agent is doing: one look at it, for its page and for Prometheus, and a log of events, with no number of its data."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from roundelay.agents.links.agent import Agent
-from roundelay.agents.protocol.member import Residuals
+from roundelay.agents.links.agent_loop import Agent
+from roundelay.agents.protocol.holder import Residuals
 
 Doing = Literal["waiting", "working", "paused", "finished"]
 
 # Where there are more residuals than this, every other one is forgotten.
-ROWS = 400
+MOST_RESIDUALS = 400
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class JournalStatus:
 
 
 @dataclass(frozen=True)
-class Leak:
+class MeterReading:
     """How well a neighbour could know something of this site: its error, and that of a guess without any message."""
 
     quantity: str
@@ -69,7 +69,7 @@ class PrivacyStatus:
     """The privacy meter: what the two neighbours together could infer from what they saw so far."""
 
     visits: int
-    leaks: tuple[Leak, ...]
+    leaks: tuple[MeterReading, ...]
     sentence: str
 
 
@@ -114,7 +114,7 @@ class Watch:
 
     def visited(self) -> None:
         """The agent has worked on a baton."""
-        now, held = time.monotonic(), self.agent.station.member.held
+        now, held = time.monotonic(), self.agent.station.holder.held
         if self._last:
             self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
         self._last = now
@@ -122,12 +122,12 @@ class Watch:
             self._seen += 1
             if self._seen % self._every == 0:
                 self.residuals.append(held.residuals)
-            if len(self.residuals) > ROWS:
+            if len(self.residuals) > MOST_RESIDUALS:
                 self.residuals, self._every = self.residuals[::2], 2 * self._every
 
     def status(self) -> Status:
         """How things stand now."""
-        agent, plan, held = self.agent, self.agent.plan, self.agent.station.member.held
+        agent, plan, held = self.agent, self.agent.plan, self.agent.station.holder.held
         standing = agent.station.standing
         here = agent.holds_token
         return Status(
@@ -158,12 +158,12 @@ class Watch:
             ),
             privacy=self.privacy,
             outcome=self.outcome,
-            first_hop=agent.station.member.first_hop,
+            first_hop=agent.station.holder.first_hop,
             on_cycle=plan.on_cycle,
         )
 
     def _doing(self) -> Doing:
-        if self.agent.station.member.finished:
+        if self.agent.station.holder.finished:
             return "finished"
         if self.agent.paused:
             return "paused"
@@ -197,7 +197,7 @@ class Watch:
 
 
 class JsonLog:
-    """Events by name, with who and which hand-over; only whole numbers and words, never a coordinate or a residual."""
+    """The log: a line of JSON an event, with who and which hand-over; only whole numbers and words, never a coordinate or a residual."""
 
     def __init__(self, path: Path, site: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

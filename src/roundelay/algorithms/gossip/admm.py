@@ -1,4 +1,4 @@
-"""Coloured D-ADMM: neighbours work one after another, each with the latest that it has heard."""
+"""Decentralised ADMM: D-ADMM, COCA, weighted and quantised ADMM by one update; coloured D-ADMM, in which neighbours take turns."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.gossip.admm_update import ADMMGossipStates, Linearised, LocalStep, SolvedExactly, gossip_admm
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.lemmas import Condition, Conditions
-from roundelay.algorithms.parameters import Tunable
 from roundelay.algorithms.slots import minimise
-from roundelay.kernels import DIM, Integers, Matrix, Vector, each, vector
+from roundelay.kernels import DIM, Exchange, Integers, Matrix, Vector, each, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Censoring, Channel, Compressor, Plain, Rounded, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Censoring, Channel
+from roundelay.links.compressors import Plain, Rounded
 from roundelay.networks import Network
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 def local_step(first_order: bool, inertia: float, cola: bool = False) -> LocalStep:
@@ -36,6 +39,7 @@ def any_penalty(c: float, exact: bool) -> Conditions:
     return Conditions([Condition("D-ADMM (Shi et al. 2014)", "c > 0", f"c = {c:.4g}", True)])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class DADMM:
     """Decentralised ADMM (Shi, Ling, Yuan, Wu, Yin 2014).
@@ -67,6 +71,7 @@ class DADMM:
         return any_penalty(self.c, not self.first_order and self.channel == Plain())
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class COCA:
     """Communication-censored ADMM (Liu, Xu, Wu, Ling, Tian 2019).
@@ -104,6 +109,7 @@ class COCA:
         return Conditions([*conditions, Condition("COCA (Liu et al. 2019)", "ρ < 1", f"ρ = {self.rho:.4g}", vanishes)])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class WeightedADMM:
     """Weighted ADMM (Ling, Liu, Shi, Ribeiro 2016): D-ADMM with a penalty of its own on every link.
@@ -135,6 +141,7 @@ class WeightedADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class QuantisedADMM:
     """Quantised ADMM (Zhu, Hong, Chen 2016): D-ADMM whose messages are multiples of Δ.
@@ -166,6 +173,9 @@ class QuantisedADMM:
         return Conditions()
 
 
+# ---------------------------------------------------------------- coloured: each with the latest that it has heard
+
+
 class ColouredNumbers(NamedTuple):
     """The colour of each agent, how many there are, and ρd_i."""
 
@@ -187,16 +197,14 @@ def listens_before_turn(method: ColouredNumbers, i: int, exchange: int) -> bool:
 def send_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     out: Matrix,
 ) -> None:
     """x_i⁺ = prox_i((ρΣ_j x_j − γ_i)/(ρd_i), ρd_i) with the latest x_j; its message."""
+    i = at.agent
     w, new = vector(DIM), vector(DIM)
     for d in each(DIM):
         w[d] = inbox[0, d] - states.y[i, d]
@@ -209,17 +217,15 @@ def send_coloured(
 def receive_coloured(
     problem: Any,
     method: ColouredNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """When all have spoken: γ_i⁺ = γ_i + ρΣ_j(x_i − x_j)."""
-    if exchange == method.colours - 1:
+    i = at.agent
+    if at.exchange == method.colours - 1:
         for d in each(DIM):
             states.y[i, d] += method.totals[i] * own[0, d] - inbox[0, d]
 
@@ -235,6 +241,7 @@ def colours_of(network: Network) -> Integers:
     return np.array([found[agent] for agent in range(network.agents)], np.int64)
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class ColouredDADMM:
     """Coloured D-ADMM (Mota, Xavier, Aguiar, Püschel 2013).

@@ -11,9 +11,9 @@ import numpy as np
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Penalties
 from roundelay.algorithms.slots import gradient, minimise
-from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each, slot, vector
+from roundelay.kernels import DIM, Exchange, Matrix, Numbers, Part, Vector, each, slot, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel
+from roundelay.links.channel import Channel
 from roundelay.networks import Network
 
 
@@ -47,13 +47,13 @@ def stiffness(perturbation: Any, k: int) -> float:
 
 
 @slot
-def disturb_pull(perturbation: Any, seed: int, i: int, k: int, penalty: float, w: Vector) -> None:
+def disturb_pull(perturbation: Any, at: Exchange, penalty: float, w: Vector) -> None:
     """Add what the perturbation adds to the pull."""
     raise NotImplementedError
 
 
 @slot
-def disturb_message(perturbation: Any, seed: int, i: int, k: int, message: Vector) -> None:
+def disturb_message(perturbation: Any, at: Exchange, message: Vector) -> None:
     """Add what the perturbation adds to the message."""
     raise NotImplementedError
 
@@ -61,10 +61,7 @@ def disturb_message(perturbation: Any, seed: int, i: int, k: int, message: Vecto
 def send_admm(
     problem: Any,
     method: ADMMGossipNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
@@ -74,33 +71,32 @@ def send_admm(
 
     `own` is x̂_i, `inbox` is Σ_j c_ij x̂_j.
     """
+    i, k = at.agent, at.iteration
     w, new = vector(DIM), vector(DIM)
     total = method.totals[i]
     factor = stiffness(method.perturbation, k)
     for d in each(DIM):
         w[d] = factor * (total * own[0, d] + inbox[0, d]) - states.y[i, d]
     penalty = 2.0 * factor * total
-    disturb_pull(method.perturbation, seed, i, k, penalty, w)
+    disturb_pull(method.perturbation, at, penalty, w)
     solve_local(problem, method.xstep, i, w, penalty, states.x[i], own[0], new)
     for d in each(DIM):
         states.x[i, d] = new[d]
         out[0, d] = new[d]
-    disturb_message(method.perturbation, seed, i, k, out[0])
+    disturb_message(method.perturbation, at, out[0])
 
 
 def receive_admm(
     problem: Any,
     method: ADMMGossipNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ADMMGossipStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """λ_i⁺ = λ_i + Σ_j c_ij(x̂_i − x̂_j)."""
+    i = at.agent
     total = method.totals[i]
     for d in each(DIM):
         states.y[i, d] += total * own[0, d] - inbox[0, d]
@@ -191,11 +187,11 @@ def stiffness_one(perturbation: Any, k: int) -> float:
     return 1.0
 
 
-def leave_pull(perturbation: Any, seed: int, i: int, k: int, penalty: float, w: Vector) -> None:
+def leave_pull(perturbation: Any, at: Exchange, penalty: float, w: Vector) -> None:
     """Leave the pull as it is."""
 
 
-def leave_message(perturbation: Any, seed: int, i: int, k: int, message: Vector) -> None:
+def leave_message(perturbation: Any, at: Exchange, message: Vector) -> None:
     """Leave the message as it is."""
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.descent import talks_after_first
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
 from roundelay.algorithms.lemmas import Conditions, step_below
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, each
+from roundelay.kernels import DIM, Exchange, Matrix, each
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel, Compressor, Quantised, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Quantised
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class LEADNumbers(NamedTuple):
@@ -35,18 +38,10 @@ class LEADStates(NamedTuple):
 
 
 def send_lead(
-    problem: Any,
-    method: LEADNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: LEADStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: LEADNumbers, at: Exchange, states: LEADStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """The message is Y − H, Y = x − η∇F(x) − ηD; the first step, x⁰ − η∇F(x⁰), is not sent."""
+    i = at.agent
     gradient(problem, i, states.x[i], states.slope[i])
     for d in each(DIM):
         ahead = states.x[i, d] - method.eta * states.slope[i, d] - method.eta * states.dual[i, d]
@@ -54,18 +49,10 @@ def send_lead(
 
 
 def receive_lead(
-    problem: Any,
-    method: LEADNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: LEADStates,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: LEADNumbers, at: Exchange, states: LEADStates, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """D += γ/(2η)(Ŷ − Ŷ_w), H and H_w move to Ŷ and Ŷ_w by α, x −= η(∇F(x) + D)."""
+    i = at.agent
     factor = method.gamma / (2.0 * method.eta)
     for d in each(DIM):
         if talked:
@@ -77,6 +64,7 @@ def receive_lead(
         states.x[i, d] -= method.eta * (states.slope[i, d] + states.dual[i, d])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class LEAD:
     """LEAD, linear convergence with compressed messages (Liu, Li, Wang, Tang, Yan 2021).
@@ -135,42 +123,27 @@ class CHOCOStates(NamedTuple):
 
 
 def send_choco(
-    problem: Any,
-    method: CHOCONumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: CHOCOStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: CHOCONumbers, at: Exchange, states: CHOCOStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """x −= η∇F(x); the message is x − x̂."""
+    i = at.agent
     gradient_step(problem, i, method.eta, states.x[i])
     for d in each(DIM):
         out[0, d] = states.x[i, d] - states.copy[i, d]
 
 
 def receive_choco(
-    problem: Any,
-    method: CHOCONumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: CHOCOStates,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: CHOCONumbers, at: Exchange, states: CHOCOStates, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """x̂ += q, x += γΣ_j w_ij(x̂_j − x̂_i)."""
+    i = at.agent
     for d in each(DIM):
         states.copy[i, d] += own[0, d]
         states.heard[i, d] += inbox[0, d]
         states.x[i, d] += method.gamma * (states.heard[i, d] - states.copy[i, d])
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class CHOCO:
     """CHOCO-SGD with full gradients (Koloskova, Stich, Jaggi 2019).

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, Single, gradient_step
 from roundelay.algorithms.lemmas import Conditions, step_below, step_for_network
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, each, vector
+from roundelay.kernels import DIM, Exchange, Matrix, each, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class StepNumbers(NamedTuple):
@@ -22,36 +25,18 @@ class StepNumbers(NamedTuple):
     decay: float
 
 
-def send_x(
-    problem: Any,
-    method: Any,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Any,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
-) -> None:
+def send_x(problem: Any, method: Any, at: Exchange, states: Any, own: Matrix, inbox: Matrix, out: Matrix) -> None:
     """The message is x_i."""
+    i = at.agent
     for d in each(DIM):
         out[0, d] = states.x[i, d]
 
 
 def combine_then_adapt(
-    problem: Any,
-    method: StepNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Single,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: StepNumbers, at: Exchange, states: Single, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """x⁺ = (Wx)_i − α∇f_i(x_i), where (Wx)_i is x_i + Σ_j w_ij(x̂_j − x̂_i): the mean survives any channel."""
+    i, k = at.agent, at.iteration
     slope = vector(DIM)
     gradient(problem, i, states.x[i], slope)
     alpha = method.alpha / (k + 1.0) ** method.decay
@@ -60,40 +45,23 @@ def combine_then_adapt(
 
 
 def send_adapted(
-    problem: Any,
-    method: StepNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Single,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: StepNumbers, at: Exchange, states: Single, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """The message is x_i − α∇f_i(x_i)."""
+    i, k = at.agent, at.iteration
     gradient_step(problem, i, method.alpha / (k + 1.0) ** method.decay, states.x[i])
     for d in each(DIM):
         out[0, d] = states.x[i, d]
 
 
-def combine(
-    problem: Any,
-    method: Any,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Any,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
-) -> None:
+def combine(problem: Any, method: Any, at: Exchange, states: Any, own: Matrix, inbox: Matrix, talked: bool) -> None:
     """x⁺ = W of what was sent."""
+    i = at.agent
     for d in each(DIM):
         states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class DGD:
     """Decentralised gradient descent (Nedić, Ozdaglar 2009).
@@ -143,18 +111,10 @@ class EXTRAStates(NamedTuple):
 
 
 def receive_extra(
-    problem: Any,
-    method: StepNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: EXTRAStates,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: StepNumbers, at: Exchange, states: EXTRAStates, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """x^{k+2} = (I + W)x^{k+1} − ½(I + W)x^k − α(∇F(x^{k+1}) − ∇F(x^k)); the first step is DGD's."""
+    i, k = at.agent, at.iteration
     slope, new = vector(DIM), vector(DIM)
     gradient(problem, i, states.x[i], slope)
     alpha = method.alpha
@@ -172,6 +132,7 @@ def receive_extra(
         states.x[i, d] = new[d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class EXTRA:
     """EXTRA, the exact first-order algorithm (Shi, Ling, Wu, Yin 2015).
@@ -216,18 +177,10 @@ class NIDSStates(NamedTuple):
 
 
 def send_nids(
-    problem: Any,
-    method: StepNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: NIDSStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: StepNumbers, at: Exchange, states: NIDSStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """The message is 2x^{k+1} − x^k − α(∇F(x^{k+1}) − ∇F(x^k)); the first step, x⁰ − α∇F(x⁰), is not sent."""
+    i, k = at.agent, at.iteration
     slope = vector(DIM)
     gradient(problem, i, states.x[i], slope)
     alpha = method.alpha
@@ -242,18 +195,10 @@ def send_nids(
 
 
 def receive_nids(
-    problem: Any,
-    method: StepNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: NIDSStates,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: StepNumbers, at: Exchange, states: NIDSStates, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """x⁺ = W̃ of the messages."""
+    i = at.agent
     for d in each(DIM):
         states.x[i, d] = states.message[i, d] + (0.5 * (inbox[0, d] - own[0, d]) if talked else 0.0)
 
@@ -263,6 +208,7 @@ def talks_after_first(method: Any, seed: int, k: int) -> bool:
     return k > 0
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class NIDS:
     """NIDS, the network-independent step size method (Li, Shi, Yan 2019).

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Everyone
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Signs, TopShare, channel_of
+from roundelay.kernels import DIM, Exchange, Matrix, each, vector
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Signs, TopShare
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class FeedbackNumbers(NamedTuple):
@@ -29,18 +32,10 @@ class FeedbackStates(NamedTuple):
 
 
 def send_step(
-    problem: Any,
-    method: FeedbackNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: FeedbackStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: FeedbackNumbers, at: Exchange, states: FeedbackStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """The message is α∇F(x) with what was left out before."""
+    i = at.agent
     slope = vector(DIM)
     gradient(problem, i, states.x[i], slope)
     for d in each(DIM):
@@ -51,16 +46,14 @@ def send_step(
 def receive_steps(
     problem: Any,
     method: FeedbackNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: FeedbackStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """x −= the mean of what all have sent; what was left out of the own message is kept."""
+    i = at.agent
     for d in each(DIM):
         states.rest[i, d] -= own[0, d]
         states.x[i, d] -= inbox[0, d]
@@ -75,6 +68,7 @@ def error_feedback(algorithm: Any, channel: Channel | Compressor) -> Gossip:
     )  # fmt: skip
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class EFSignSGD:
     """EF-SignSGD with full gradients (Karimireddy, Rebjock, Stich, Jaggi 2019).
@@ -105,6 +99,7 @@ class EFSignSGD:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class SparseDropping:
     """Sparse gradient dropping (Aji, Heafield 2017).

@@ -10,8 +10,8 @@ import numpy as np
 
 from roundelay.algorithms.gossip.mixing import Metropolis, Mixing
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, Part, Vector, each, slot, vector
-from roundelay.links import Channel
+from roundelay.kernels import DIM, Exchange, Matrix, Part, Vector, each, slot, vector
+from roundelay.links.channel import Channel
 from roundelay.networks import Network
 from roundelay.problems import Problem
 
@@ -65,35 +65,13 @@ class GossipMethod(Protocol):
 
 
 @slot
-def send(
-    problem: Any,
-    method: Any,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Any,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
-) -> None:
+def send(problem: Any, method: Any, at: Exchange, states: Any, own: Matrix, inbox: Matrix, out: Matrix) -> None:
     """Write agent i's message to `out`, (vectors, p). `own` is its last message as the others hold it."""
     raise NotImplementedError
 
 
 @slot
-def receive(
-    problem: Any,
-    method: Any,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: Any,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
-) -> None:
+def receive(problem: Any, method: Any, at: Exchange, states: Any, own: Matrix, inbox: Matrix, talked: bool) -> None:
     """Update agent i's state. `inbox` is Σ_j w_ij·(message of j) with its own, `own` its message as the others hold it.
 
     Without channel and loss `own` is what it sent. Where the agents did not speak in this iteration, `talked` is false.

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.gossip.admm_update import (
     SolvedExactly,
     gossip_admm,
@@ -15,11 +16,11 @@ from roundelay.algorithms.gossip.admm_update import (
 )
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable
-from roundelay.kernels import DIM, PRIVACY, Part, Vector, each, norm, normals, uniform, vector
+from roundelay.kernels import DIM, PRIVACY, Exchange, Part, Vector, each, norm, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
-from roundelay.links import Channel
+from roundelay.links.channel import Channel
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class NoiseNumbers(NamedTuple):
@@ -29,8 +30,9 @@ class NoiseNumbers(NamedTuple):
     growth: float
 
 
-def private_noise(scale: float, seed: int, i: int, k: int, out: Vector) -> None:
+def private_noise(scale: float, at: Exchange, out: Vector) -> None:
     """ε with density in proportion to exp(−‖ε‖/scale): a uniform direction, and ‖ε‖ from Gamma(p, scale)."""
+    seed, i, k = at.seed, at.agent, at.iteration
     normals(seed, i, 2 * k, PRIVACY, out)
     radius = 0.0
     for d in range(DIM):  # a Gamma draw of whole shape is a sum of exponential ones
@@ -40,26 +42,26 @@ def private_noise(scale: float, seed: int, i: int, k: int, out: Vector) -> None:
         out[d] *= factor
 
 
-def disturb_dual(perturbation: NoiseNumbers, seed: int, i: int, k: int, penalty: float, w: Vector) -> None:
+def disturb_dual(perturbation: NoiseNumbers, at: Exchange, penalty: float, w: Vector) -> None:
     """λ_i + ε in place of λ_i (in the authors' scale, where 2λ_i'f is minimised)."""
     noise = vector(DIM)
-    private_noise(perturbation.scale, seed, i, k, noise)
+    private_noise(perturbation.scale, at, noise)
     for d in each(DIM):
         w[d] -= 2.0 * noise[d]
 
 
-def disturb_primal(perturbation: NoiseNumbers, seed: int, i: int, k: int, message: Vector) -> None:
+def disturb_primal(perturbation: NoiseNumbers, at: Exchange, message: Vector) -> None:
     """x_i + ε is sent, and used by the sender too."""
     noise = vector(DIM)
-    private_noise(perturbation.scale, seed, i, k, noise)
+    private_noise(perturbation.scale, at, noise)
     for d in each(DIM):
         message[d] += noise[d]
 
 
-def disturb_penalty(perturbation: NoiseNumbers, seed: int, i: int, k: int, penalty: float, w: Vector) -> None:
+def disturb_penalty(perturbation: NoiseNumbers, at: Exchange, penalty: float, w: Vector) -> None:
     """η_i(t)Σ_j‖½(f_i + f_j) + ε − f‖²: the noise is inside the penalty."""
     noise = vector(DIM)
-    private_noise(perturbation.scale, seed, i, k, noise)
+    private_noise(perturbation.scale, at, noise)
     for d in each(DIM):
         w[d] += penalty * noise[d]
 
@@ -69,6 +71,7 @@ def stiffness_grows(perturbation: NoiseNumbers, k: int) -> float:
     return perturbation.growth**k
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class DualPerturbedADMM:
     """DP-ADMM with dual variable perturbation (Zhang, Zhu 2017).
@@ -99,6 +102,7 @@ class DualPerturbedADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PrimalPerturbedADMM:
     """DP-ADMM with primal variable perturbation (Zhang, Zhu 2017).
@@ -128,6 +132,7 @@ class PrimalPerturbedADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PenaltyPerturbedADMM:
     """DP-ADMM with penalty perturbation (Zhang, Khalili, Liu 2018).

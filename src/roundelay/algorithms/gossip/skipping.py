@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
 from roundelay.algorithms.gossip.mixing import Everyone
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import COIN, DIM, Matrix, each, uniform, vector
+from roundelay.kernels import COIN, DIM, Exchange, Matrix, each, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
-from roundelay.links import Channel, Compressor, Plain, Quantised, channel_of
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain, Quantised
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class ScaffnewNumbers(NamedTuple):
@@ -37,18 +40,10 @@ def coin(method: ScaffnewNumbers, seed: int, k: int) -> bool:
 
 
 def send_scaffnew(
-    problem: Any,
-    method: ScaffnewNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: ScaffnewStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: ScaffnewNumbers, at: Exchange, states: ScaffnewStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """x̂ = x − γ(∇F(x) − h), which is the message."""
+    i = at.agent
     slope = vector(DIM)
     gradient(problem, i, states.x[i], slope)
     for d in each(DIM):
@@ -59,16 +54,14 @@ def send_scaffnew(
 def receive_scaffnew(
     problem: Any,
     method: ScaffnewNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: ScaffnewStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """x = x̂ + (γτ/q)(Wx̂ − x̂), h += (q/γ)(x − x̂) where the coin says so; else x = x̂."""
+    i = at.agent
     if talked:
         for d in each(DIM):
             change = method.weight * (inbox[0, d] - own[0, d])
@@ -76,6 +69,7 @@ def receive_scaffnew(
             states.h[i, d] += method.q / method.gamma * change
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class Scaffnew:
     """Decentralised Scaffnew, or ProxSkip (Mishchenko, Malinovsky, Stich, Richtárik 2022).
@@ -139,42 +133,27 @@ def every_so_often(method: PQASGDNumbers, seed: int, k: int) -> bool:
 
 
 def send_pqasgd(
-    problem: Any,
-    method: PQASGDNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: PQASGDStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: PQASGDNumbers, at: Exchange, states: PQASGDStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """A local step; the message is how far x has come since the agents were together."""
+    i = at.agent
     gradient_step(problem, i, method.alpha, states.x[i])
     for d in each(DIM):
         out[0, d] = states.x[i, d] - states.together[i, d]
 
 
 def receive_pqasgd(
-    problem: Any,
-    method: PQASGDNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: PQASGDStates,
-    own: Matrix,
-    inbox: Matrix,
-    talked: bool,
+    problem: Any, method: PQASGDNumbers, at: Exchange, states: PQASGDStates, own: Matrix, inbox: Matrix, talked: bool
 ) -> None:
     """x = the last common point plus the mean of what all have sent."""
+    i = at.agent
     if talked:
         for d in each(DIM):
             states.together[i, d] += inbox[0, d]
             states.x[i, d] = states.together[i, d]
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PQASGD:
     """Periodic quantised averaging of gradient descent.

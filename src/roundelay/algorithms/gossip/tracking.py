@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
 from roundelay.algorithms.slots import gradient
-from roundelay.kernels import DIM, Matrix, each, vector
-from roundelay.links import Channel, Compressor, Plain, channel_of
+from roundelay.kernels import DIM, Exchange, Matrix, each, vector
+from roundelay.links import Compressor, channel_of
+from roundelay.links.channel import Channel
+from roundelay.links.compressors import Plain
 from roundelay.networks import Network
 from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 class TrackingNumbers(NamedTuple):
@@ -30,18 +33,10 @@ class TrackingStates(NamedTuple):
 
 
 def send_both(
-    problem: Any,
-    method: TrackingNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: TrackingStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: TrackingNumbers, at: Exchange, states: TrackingStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """The message is x_i and s_i; s⁰ = ∇F(x⁰)."""
+    i, k = at.agent, at.iteration
     if k == 0:
         gradient(problem, i, states.x[i], states.slope[i])
         for d in each(DIM):
@@ -54,16 +49,14 @@ def send_both(
 def receive_both(
     problem: Any,
     method: TrackingNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: TrackingStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """x⁺ = Wx − αs, s⁺ = Ws + ∇F(x⁺) − ∇F(x)."""
+    i = at.agent
     slope = vector(DIM)
     for d in each(DIM):
         states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d] - method.alpha * states.s[i, d]
@@ -74,20 +67,12 @@ def receive_both(
 
 
 def send_in_turn(
-    problem: Any,
-    method: TrackingNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
-    states: TrackingStates,
-    own: Matrix,
-    inbox: Matrix,
-    out: Matrix,
+    problem: Any, method: TrackingNumbers, at: Exchange, states: TrackingStates, own: Matrix, inbox: Matrix, out: Matrix
 ) -> None:
     """First s + ∇F(x) − the last ∇F, then x − αs with the new s."""
+    i = at.agent
     slope = vector(DIM)
-    if exchange == 0:
+    if at.exchange == 0:
         gradient(problem, i, states.x[i], slope)
         for d in each(DIM):
             states.s[i, d] = states.s[i, d] + slope[d] - states.slope[i, d]
@@ -102,17 +87,15 @@ def send_in_turn(
 def receive_in_turn(
     problem: Any,
     method: TrackingNumbers,
-    seed: int,
-    i: int,
-    k: int,
-    exchange: int,
+    at: Exchange,
     states: TrackingStates,
     own: Matrix,
     inbox: Matrix,
     talked: bool,
 ) -> None:
     """s⁺ = W of the first messages, x⁺ = W of the second."""
-    if exchange == 0:
+    i = at.agent
+    if at.exchange == 0:
         for d in each(DIM):
             states.s[i, d] = states.s[i, d] - own[0, d] + inbox[0, d]
     else:
@@ -125,6 +108,7 @@ def two_exchanges(network: Network) -> int:
     return 2
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class GradientTracking:
     """Gradient tracking (Nedić, Olshevsky, Shi 2017; Qu, Li 2018).

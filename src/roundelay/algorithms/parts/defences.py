@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, each, normals, vector
+from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, Visit, each, normals, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.masks import FixedPoint
+from roundelay.registry import register
 
 
 class Defence(Protocol):
@@ -27,7 +28,7 @@ class Defence(Protocol):
         """The smallest tolerance at which the agents' own stopping rule can ever be met."""
 
 
-def conceal_nothing(defence: Any, seed: int, i: int, hop: int, turn: int, change: Vector) -> None:
+def conceal_nothing(defence: Any, at: Visit, change: Vector) -> None:
     """Leave the contribution as it is."""
 
 
@@ -36,6 +37,7 @@ def sent_as_it_is(defence: Any, moved: float) -> float:
     return moved
 
 
+@register(Defence, "none")
 @dataclass(frozen=True)
 class NoDefence:
     """The plain update: the token shows s_i⁺ − s_i of every agent to its neighbours."""
@@ -63,11 +65,11 @@ class DefenceNumbers(NamedTuple):
     grid: float
 
 
-def conceal_by_noise(defence: DefenceNumbers, seed: int, i: int, hop: int, turn: int, change: Vector) -> None:
+def conceal_by_noise(defence: DefenceNumbers, at: Visit, change: Vector) -> None:
     """Add e_r = scale·qʳ·N(0, I) at the agent's visit r."""
     noise = vector(DIM)
-    normals(seed, i, hop, CONCEAL, noise)
-    size = defence.scale * math.exp(-defence.rate * turn)
+    normals(at.seed, at.agent, at.hop, CONCEAL, noise)
+    size = defence.scale * math.exp(-defence.rate * at.turn)
     for d in each(DIM):
         change[d] += size * noise[d]
 
@@ -77,6 +79,7 @@ def sent_on_grid(defence: DefenceNumbers, moved: float) -> float:
     return np.rint(moved * defence.steps) * defence.grid
 
 
+@register(Defence, "contribution-noise")
 @dataclass(frozen=True)
 class ContributionNoise:
     """Every contribution carries noise that the agent takes back at its next visit.
@@ -122,6 +125,7 @@ class ContributionNoise:
         return 0.0
 
 
+@register(Defence, "masked-links")
 @dataclass(frozen=True)
 class MaskedLinks:
     """Every token travels in fixed point under a one-time pad that only its sender and its receiver can draw.

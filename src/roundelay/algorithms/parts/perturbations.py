@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
-from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, each, normals, uniform, vector
+from roundelay.algorithms.parts.facts import PerturbationFacts
+from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, Visit, each, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
 
 
 class Perturbation(Protocol):
-    """What changes the plain step."""
+    """What changes the plain step.
+
+    What is public of it stands in `facts`, a `PerturbationFacts`; of one that says nothing no equation is known.
+    """
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
@@ -20,20 +24,20 @@ class Perturbation(Protocol):
         """The smallest tolerance at which the agents' own stopping rule can ever be met."""
 
 
-def step_sizes_plain(
-    perturbation: Numbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_plain(perturbation: Numbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ρ for both, and no inertia."""
     return rho, rho, 0.0
 
 
-def disturb_nothing(perturbation: Numbers, seed: int, i: int, hop: int, new: Vector) -> None:
+def disturb_nothing(perturbation: Numbers, at: Visit, new: Vector) -> None:
     """Leave x as it is."""
 
 
 @dataclass(frozen=True)
 class Unperturbed:
     """Nothing is perturbed."""
+
+    facts: ClassVar[PerturbationFacts] = PerturbationFacts("nothing", plain_steps=True)
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
@@ -51,11 +55,9 @@ class StepNoiseNumbers(NamedTuple):
     width: float
 
 
-def step_sizes_noisy(
-    perturbation: StepNoiseNumbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_noisy(perturbation: StepNoiseNumbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ργ for both, γ drawn anew at each visit."""
-    gamma = perturbation.middle + perturbation.width * (2.0 * uniform(seed, i, hop, STEP, 0) - 1.0)
+    gamma = perturbation.middle + perturbation.width * (2.0 * uniform(at.seed, at.agent, at.hop, STEP, 0) - 1.0)
     return rho * gamma, rho * gamma, 0.0
 
 
@@ -83,6 +85,12 @@ class StepSizeNoise:
         """Any tolerance can be met: the noise is scaled by a residual that goes to 0."""
         return 0.0
 
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of γ; with γ = 1 alone the steps are plain."""
+        plain = self.spread == 0.0 and self.gamma == 1.0
+        return PerturbationFacts("step size", self.gamma, self.gamma * self.spread, plain_steps=plain)
+
 
 class PrimalNoiseNumbers(NamedTuple):
     """The standard deviation of ω."""
@@ -90,10 +98,10 @@ class PrimalNoiseNumbers(NamedTuple):
     sigma: float
 
 
-def disturb_primal(perturbation: PrimalNoiseNumbers, seed: int, i: int, hop: int, new: Vector) -> None:
+def disturb_primal(perturbation: PrimalNoiseNumbers, at: Visit, new: Vector) -> None:
     """x⁺ + ω, ω ~ N(0, σ²I), drawn anew at each visit."""
     omega = vector(DIM)
-    normals(seed, i, hop, PRIMAL, omega)
+    normals(at.seed, at.agent, at.hop, PRIMAL, omega)
     for d in each(DIM):
         new[d] += perturbation.sigma * omega[d]
 
@@ -120,6 +128,11 @@ class PrimalNoise:
         """
         return max(rho, 1.0) * math.sqrt(8.0) * self.sigma * (math.sqrt(dim) + math.sqrt(2.0 * math.log(agents + 1.0)))
 
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of ω. It moves x⁺ before y⁺ is made from it, so that the steps are plain."""
+        return PerturbationFacts("x", sigma=self.sigma, plain_steps=True)
+
 
 class ScheduleNumbers(NamedTuple):
     """The constants of τ_k = c_τ√k and γ_k = c_γ/√k."""
@@ -129,10 +142,10 @@ class ScheduleNumbers(NamedTuple):
 
 
 def step_sizes_scheduled(
-    perturbation: ScheduleNumbers, rho: float, seed: int, i: int, hop: int, turn: int
+    perturbation: ScheduleNumbers, rho: float, at: Visit, room: Vector
 ) -> tuple[float, float, float]:
     """ρ, ργ_k and τ_k, where k = 1, 2, … counts the agent's visits, one a lap."""
-    root = math.sqrt(turn + 1.0)
+    root = math.sqrt(at.turn + 1.0)
     return rho, rho * perturbation.c_gamma / root, perturbation.c_tau * root
 
 
@@ -163,9 +176,7 @@ class InertiaNumbers(NamedTuple):
     tau: float
 
 
-def step_sizes_inert(
-    perturbation: InertiaNumbers, rho: float, seed: int, i: int, hop: int, turn: int
-) -> tuple[float, float, float]:
+def step_sizes_inert(perturbation: InertiaNumbers, rho: float, at: Visit, room: Vector) -> tuple[float, float, float]:
     """ρ for both, and τ."""
     return rho, rho, perturbation.tau
 
@@ -174,6 +185,7 @@ def step_sizes_inert(
 class Inertia:
     """A proximal term τ/2 ‖x − x_i‖² that keeps x near where it was."""
 
+    facts: ClassVar[PerturbationFacts] = PerturbationFacts(plain_steps=True)
     tau: float
 
     def __post_init__(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from roundelay.algorithms.parts.facts import PerturbationFacts
 from roundelay.algorithms.parts.perturbations import StepSizeNoise, disturb_nothing
-from roundelay.algorithms.slots import disturb, estimate, solve
-from roundelay.algorithms.update import ADMMNumbers, hand_over
-from roundelay.kernels import DIM, STEP, Matrix, Part, Vector, each, uniforms, vector
+from roundelay.algorithms.slots import solve
+from roundelay.kernels import DIM, STEP, Part, Vector, Visit, each, uniforms, vector
 
 
 class VectorStepNumbers(NamedTuple):
@@ -20,46 +21,39 @@ class VectorStepNumbers(NamedTuple):
     rounds: int
 
 
-def visit_by_coordinates(
-    problem: Any,
-    method: ADMMNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
-) -> tuple[float, float]:
-    """`visit` of `update.py` with a factor γ_d for each coordinate.
+def step_sizes_by_coordinates(
+    perturbation: VectorStepNumbers, rho: float, at: Visit, room: Vector
+) -> tuple[Vector, Vector, float]:
+    """ργ_d in each coordinate for both, γ_d drawn anew at each visit."""
+    draws = vector(DIM)
+    uniforms(at.seed, at.agent, at.hop, STEP, draws)
+    for d in each(DIM):
+        room[d] = rho * (perturbation.middle + perturbation.width * (2.0 * draws[d] - 1.0))
+    return room, room, 0.0
 
-        x⁺ = argmin f_i(x) + ½x'ρΓx − (ρΓz + y)'x      y⁺ = y + ρΓ(z − x⁺)      Γ = diag γ
+
+def along_each(size: Vector, d: int) -> float:
+    """The step size in its coordinate."""
+    return size[d]
+
+
+def step_in_rounds(
+    problem: Any, method: Any, at: Visit, w: Vector, pull: Vector, inertia: float, x: Vector, new: Vector
+) -> None:
+    """New = argmin f_i(x) + ½x'ρΓx − w'x, Γ = diag γ.
 
     No problem offers a proximal step with a vector of penalties. So the step is made with the middle one, β, and
-    again from where it led: x ← argmin f_i(x) + β/2 ‖x‖² − (ρΓz + y + (β − ρΓ)x)'x. Each round shrinks the error at
+    again from where it led: x ← argmin f_i(x) + β/2 ‖x‖² − (w + (β − ρΓ)x)'x. Each round shrinks the error at
     least by the spread of γ.
     """
-    z, w, new = vector(DIM), vector(DIM), vector(DIM)
-    factor, pull = vector(DIM), vector(DIM)
-    rho, middle = method.rho, method.rho * method.perturbation.middle
-    estimate(method, agents, token, z)
-    uniforms(seed, i, hop, STEP, pull)
+    shifted = vector(DIM)
+    middle = method.rho * method.perturbation.middle
     for d in each(DIM):
-        factor[d] = rho * (method.perturbation.middle + method.perturbation.width * (2.0 * pull[d] - 1.0))
-        new[d] = x[i, d]
-    for d in each(DIM):
-        pull[d] = factor[d] * z[d] + y[i, d]
+        new[d] = x[d]
     for _ in range(method.perturbation.rounds):
         for d in each(DIM):
-            w[d] = pull[d] + (middle - factor[d]) * new[d]
-        solve(problem, method.xstep, seed, i, hop, w, middle, x[i], new)
-    disturb(method.perturbation, seed, i, hop, new)
-    for d in each(DIM):
-        y[i, d] += factor[d] * (z[d] - new[d])
-    return hand_over(method, seed, i, hop, turn, agents, token, z, new, x, y, share, watch)
+            shifted[d] = w[d] + (middle - pull[d]) * new[d]
+        solve(problem, method.xstep, at, shifted, middle, x, new)
 
 
 @dataclass(frozen=True)
@@ -73,10 +67,19 @@ class VectorStepSizeNoise(StepSizeNoise):
     observer is enough; no colluders are needed.
     """
 
-    visit = staticmethod(visit_by_coordinates)
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of each γ_d."""
+        return replace(super().facts, by_coordinate=True)
 
     def part(self) -> Part:
-        """The kernel function `disturb`, and the numbers of the visit."""
+        """The kernel functions `step_sizes`, `along`, `x_step` and `disturb`, and their numbers."""
         rounds = 1 if self.spread == 0.0 else math.ceil(math.log(1e-18) / math.log(self.spread))
         numbers = VectorStepNumbers(float(self.gamma), float(self.gamma * self.spread), rounds)
-        return Part((("disturb", disturb_nothing),), numbers)
+        functions: tuple[tuple[str, Callable[..., Any]], ...] = (
+            ("step_sizes", step_sizes_by_coordinates),
+            ("along", along_each),
+            ("x_step", step_in_rounds),
+            ("disturb", disturb_nothing),
+        )
+        return Part(functions, numbers)

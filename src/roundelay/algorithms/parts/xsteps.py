@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from roundelay.algorithms.parts.facts import XStepFacts
 from roundelay.algorithms.slots import gradient, minimise, record_weight, row_slope
-from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, each, norm, uniform, vector
+from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
 
 
@@ -18,7 +19,7 @@ class ClippingNumbers(NamedTuple):
 
 
 def solve_clipped(
-    problem: Any, xstep: ClippingNumbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: ClippingNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """x⁺ = (w − g)/penalty, where g is ridge·x + weight/q Σ_j clip(∇ℓ_j(x)) over the records drawn.
 
@@ -27,10 +28,10 @@ def solve_clipped(
     slope = vector(DIM)
     for d in each(DIM):
         slope[d] = problem.ridge * x[d]
-    begin = problem.row_starts[i]
+    i, begin = at.agent, problem.row_starts[at.agent]
     limit = xstep.clip * record_weight(problem, i)
     for j in range(begin, problem.row_starts[i + 1]):
-        if xstep.rate == 1.0 or uniform(seed, i, hop, BATCH, j - begin) < xstep.rate:
+        if xstep.rate == 1.0 or uniform(at.seed, i, at.hop, BATCH, j - begin) < xstep.rate:
             factor = row_slope(problem, i, j, x)
             size = abs(factor) * norm(problem.rows[j])
             if size > limit:
@@ -67,9 +68,17 @@ class ClippedGradient:
         rate = 1.0 if self.rate is None else float(self.rate)
         return Part((("solve", solve_clipped),), ClippingNumbers(float(self.clip), rate))
 
+    @property
+    def facts(self) -> XStepFacts:
+        """The bound on a record's gradient, and the chance that it is drawn."""
+        return XStepFacts(clip=self.clip, rate=self.rate)
+
 
 class XStep(Protocol):
-    """A way to the new x."""
+    """A way to the new x.
+
+    What it is stands in `facts`, an `XStepFacts`; of one that says nothing no equation is known.
+    """
 
     def part(self) -> Part:
         """The kernel function `solve` and its numbers."""
@@ -79,19 +88,17 @@ class XStep(Protocol):
         """The kernel functions that the problem must provide."""
 
 
-def solve_exactly(
-    problem: Any, xstep: Numbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
-) -> None:
+def solve_exactly(problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector) -> None:
     """x⁺ = argmin f_i(x) + penalty/2 ‖x‖² − w'x."""
-    minimise(problem, i, w, penalty, x, new)
+    minimise(problem, at.agent, w, penalty, x, new)
 
 
 def solve_first_order(
-    problem: Any, xstep: Numbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """The same with f_i replaced by its tangent at the old x: x⁺ = (w − ∇f_i(x))/penalty."""
     slope = vector(DIM)
-    gradient(problem, i, x, slope)
+    gradient(problem, at.agent, x, slope)
     inverse = 1.0 / penalty
     for d in each(DIM):
         new[d] = (w[d] - slope[d]) * inverse
@@ -104,16 +111,16 @@ class BatchNumbers(NamedTuple):
 
 
 def solve_by_sample(
-    problem: Any, xstep: BatchNumbers, seed: int, i: int, hop: int, w: Vector, penalty: float, x: Vector, new: Vector
+    problem: Any, xstep: BatchNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
 ) -> None:
     """The first-order step with the gradient of a few rows, drawn with replacement and scaled up to all."""
     slope = vector(DIM)
-    begin = problem.row_starts[i]
+    i, begin = at.agent, problem.row_starts[at.agent]
     rows = problem.row_starts[i + 1] - begin
     for d in each(DIM):
         slope[d] = problem.ridge * x[d]
     for draw in range(xstep.batch):
-        j = begin + int(uniform(seed, i, hop, BATCH, draw) * rows)
+        j = begin + int(uniform(at.seed, i, at.hop, BATCH, draw) * rows)
         factor = row_slope(problem, i, j, x) * rows / xstep.batch
         for d in each(DIM):
             slope[d] += factor * problem.rows[j, d]
@@ -126,6 +133,7 @@ def solve_by_sample(
 class Exact:
     """Solve the local problem exactly, by the problem's prox."""
 
+    facts: ClassVar[XStepFacts] = XStepFacts("exact")
     needs: tuple[str, ...] = ("minimise",)
 
     def part(self) -> Part:
@@ -137,6 +145,7 @@ class Exact:
 class FirstOrder:
     """Replace f_i by its tangent at the old x: one gradient a visit."""
 
+    facts: ClassVar[XStepFacts] = XStepFacts("first order")
     needs: tuple[str, ...] = ("gradient",)
 
     def part(self) -> Part:

@@ -1,21 +1,22 @@
-"""The stochastic average gradient on a walk: the token carries x and the mean of the gradients that it last saw."""
+"""Token methods that step along a gradient at the token: WPG, incremental gradient and MC-SAG, each a visit of its own."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.lemmas import Conditions, gradient_step
-from roundelay.algorithms.parameters import Tunable, check_step, known_step, with_step
-from roundelay.algorithms.slots import at_token, estimate, gradient
-from roundelay.algorithms.token_method import Initial, check_choice
-from roundelay.kernels import DIM, Matrix, Part, Vector, each, norm, vector
+from roundelay.algorithms.slots import Agents, at_token, estimate, gradient
+from roundelay.algorithms.token_method import OwnVisit, check_choice
+from roundelay.kernels import DIM, Vector, Visit, each, norm, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, MetropolisWalk, Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
+from roundelay.registry import register
 
 
 class WPGNumbers(NamedTuple):
@@ -26,33 +27,22 @@ class WPGNumbers(NamedTuple):
 
 
 def visit_wpg(
-    problem: Any,
-    method: WPGNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: WPGNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """y_i⁺ = z − α∇f_i(z), z̄⁺ = z̄ + (y_i⁺ − y_i)/N, z = prox of αr/N at z̄; x_i keeps the z that i saw."""
     z, slope, change = vector(DIM), vector(DIM), vector(DIM)
-    alpha = method.alpha
+    i, agents, alpha = at.agent, at.agents, method.alpha
     estimate(method, agents, token, z)
     gradient(problem, i, z, slope)
     inverse_agents = 1.0 / agents
     for d in each(DIM):
         own = z[d] - alpha * slope[d]
-        change[d] = own - share[i, d]
+        change[d] = own - states.share[i, d]
         moved = token[d] + change[d] * inverse_agents
-        share[i, d] += agents * (moved - token[d])
+        states.share[i, d] += agents * (moved - token[d])
         token[d] = moved
-        x[i, d] = z[d]
-        y[i, d] = own
+        states.x[i, d] = z[d]
+        states.y[i, d] = own
     if watch:
         return 0.0, norm(change) / alpha
     return 0.0, 0.0
@@ -74,42 +64,7 @@ def unrest_wpg(problem: Any, method: WPGNumbers, i: int, agents: int, token: Vec
     return norm(slope) + rounding
 
 
-@dataclass(frozen=True)
-class WalkGradient:
-    """What the engines run for WPG."""
-
-    alpha: float
-    walk: Walk
-    regulariser: Regulariser
-    tokens: int = 1
-    needs: tuple[str, ...] = ("gradient",)
-
-    def update(self) -> Part:
-        """The kernel function `visit` with all that it calls, and its numbers."""
-        part = self.regulariser.part()
-        return Part(
-            (("visit", visit_wpg), ("estimate", estimate_wpg), ("unrest", unrest_wpg), *part.functions),
-            WPGNumbers(float(self.alpha), part.numbers),
-        )
-
-    def start_states(self, seed: int, problem: Problem) -> Initial:
-        """y_i⁰ = z⁰ = 0."""
-        shape = (problem.agents, problem.dim)
-        return Initial(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    def mean_token(self, x: Matrix, y: Matrix) -> Vector:
-        """z̄ = (1/N) Σ y_i."""
-        return np.mean(y, axis=0)
-
-    def token_scale(self, agents: int) -> float:
-        """z = prox of αr/N, so that Σ f_i + r is minimised."""
-        return self.alpha / agents
-
-    def no_contentment(self, content: float, dim: int, agents: int) -> str:
-        """The agents' own stopping rule works."""
-        return ""
-
-
+@register(Algorithm)
 @dataclass(frozen=True)
 class WPG:
     """Walk proximal gradient (Mao, Gu, Yin 2018).
@@ -129,10 +84,20 @@ class WPG:
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
-    def parts(self) -> WalkGradient:
+    def parts(self) -> OwnVisit:
         """A gradient step at the token, averaged over the agents."""
-        finite_number("alpha", self.alpha, above=0.0)
-        return WalkGradient(self.alpha, self.walk, self.regulariser)
+        alpha = finite_number("alpha", self.alpha, above=0.0)
+        check_choice("regulariser", self.regulariser)
+        return OwnVisit(
+            visit_wpg,
+            WPGNumbers(alpha, self.regulariser.part().numbers),
+            self.walk,
+            estimate=estimate_wpg,
+            unrest=unrest_wpg,
+            mean_token=lambda x, y: np.mean(y, axis=0),  # z̄ = (1/N) Σ y_i
+            token_scale=lambda agents: alpha / agents,
+            regulariser=self.regulariser,
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough."""
@@ -147,77 +112,20 @@ class DescentNumbers(NamedTuple):
 
 
 def visit_descent(
-    problem: Any,
-    method: DescentNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: DescentNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """z⁺ = z − α_k∇f_i(z); x_i keeps the token that i sent."""
     slope = vector(DIM)
-    gradient(problem, i, token, slope)
-    step = method.alpha / (turn + 1.0) ** method.decay
+    gradient(problem, at.agent, token, slope)
+    step = method.alpha / (at.turn + 1.0) ** method.decay
     for d in each(DIM):
         moved = token[d] - step * slope[d]
         token[d] = moved
-        x[i, d] = moved
+        states.x[at.agent, d] = moved
     return 0.0, 0.0
 
 
-def estimate_is_token(method: DescentNumbers, agents: int, token: Vector, z: Vector) -> None:
-    """Z is the token."""
-    for d in each(DIM):
-        z[d] = token[d]
-
-
-def never_at_rest(problem: Any, method: DescentNumbers, i: int, agents: int, token: Vector, share: Vector) -> float:
-    """No agent can tell."""
-    return math.inf
-
-
-@dataclass(frozen=True)
-class Descent:
-    """What the engines run for incremental gradient."""
-
-    alpha: float
-    decay: float
-    walk: Walk
-    tokens: int = 1
-    regulariser: Regulariser = NoRegulariser()
-    needs: tuple[str, ...] = ("gradient",)
-
-    def update(self) -> Part:
-        """The kernel function `visit` with all that it calls, and its numbers."""
-        return Part(
-            (("visit", visit_descent), ("estimate", estimate_is_token), ("unrest", never_at_rest)),
-            DescentNumbers(float(self.alpha), float(self.decay)),
-        )
-
-    def start_states(self, seed: int, problem: Problem) -> Initial:
-        """Everything at 0."""
-        shape = (problem.agents, problem.dim)
-        return Initial(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    def mean_token(self, x: Matrix, y: Matrix) -> None:
-        """There is no invariant."""
-        return
-
-    def token_scale(self, agents: int) -> float:
-        """There is no regulariser."""
-        return 1.0
-
-    def no_contentment(self, content: float, dim: int, agents: int) -> str:
-        """No agent knows its part of the token."""
-        return "its steps do not tell an agent how far the sum is from its minimum"
-
-
+@register(Algorithm)
 @dataclass(frozen=True)
 class IncrementalGradient:
     """Incremental gradient on a cycle, or random-walk gradient on a random walk.
@@ -237,11 +145,11 @@ class IncrementalGradient:
     def __post_init__(self) -> None:
         self.parts()  # refuses bad options now
 
-    def parts(self) -> Descent:
+    def parts(self) -> OwnVisit:
         """A gradient step of the token itself."""
         finite_number("alpha", self.alpha, above=0.0)
         finite_number("decay", self.decay)
-        return Descent(self.alpha, self.decay, self.walk)
+        return OwnVisit(visit_descent, DescentNumbers(float(self.alpha), float(self.decay)), self.walk)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough."""
@@ -255,65 +163,22 @@ class SAGNumbers(NamedTuple):
 
 
 def visit_sag(
-    problem: Any,
-    method: SAGNumbers,
-    seed: int,
-    i: int,
-    hop: int,
-    turn: int,
-    agents: int,
-    token: Vector,
-    x: Matrix,
-    y: Matrix,
-    share: Matrix,
-    watch: bool,
+    problem: Any, method: SAGNumbers, at: Visit, token: Vector, states: Agents, watch: bool
 ) -> tuple[float, float]:
     """ḡ += (∇f_i(x) − h_i)/N, h_i = ∇f_i(x), x −= γḡ. ḡ travels with the token, in the row below the agents'."""
     slope = vector(DIM)
+    i, mean = at.agent, states.share[at.agents]
     gradient(problem, i, token, slope)
-    inverse_agents = 1.0 / agents
+    inverse_agents = 1.0 / at.agents
     for d in each(DIM):
-        share[agents, d] += (slope[d] - y[i, d]) * inverse_agents
-        y[i, d] = slope[d]
-        token[d] -= method.gamma * share[agents, d]
-        x[i, d] = token[d]
+        mean[d] += (slope[d] - states.y[i, d]) * inverse_agents
+        states.y[i, d] = slope[d]
+        token[d] -= method.gamma * mean[d]
+        states.x[i, d] = token[d]
     return 0.0, 0.0
 
 
-@dataclass(frozen=True)
-class AveragedGradient:
-    """What the engines run for MC-SAG."""
-
-    gamma: float
-    walk: Walk
-    tokens: int = 1
-    vectors: int = 2
-    regulariser: Regulariser = NoRegulariser()
-    needs: tuple[str, ...] = ("gradient",)
-
-    def update(self) -> Part:
-        """The kernel function `visit` with all that it calls, and its numbers."""
-        functions = (("visit", visit_sag), ("estimate", estimate_is_token), ("unrest", never_at_rest))
-        return Part(functions, SAGNumbers(float(self.gamma)))
-
-    def start_states(self, seed: int, problem: Problem) -> Initial:
-        """Everything at 0; below the agents' rows one for ḡ."""
-        agents, dim = problem.agents, problem.dim
-        return Initial(np.zeros((agents, dim)), np.zeros((agents, dim)), np.zeros((agents + 1, dim)))
-
-    def mean_token(self, x: Matrix, y: Matrix) -> None:
-        """The states do not tell where the token is."""
-        return
-
-    def token_scale(self, agents: int) -> float:
-        """There is no regulariser."""
-        return 1.0
-
-    def no_contentment(self, content: float, dim: int, agents: int) -> str:
-        """No agent knows its part of the token."""
-        return "its steps do not tell an agent how far the sum is from its minimum"
-
-
+@register(Algorithm)
 @dataclass(frozen=True)
 class MCSAG:
     """Markov-chain SAG: the stochastic average gradient on a random walk (Even 2023).
@@ -331,15 +196,15 @@ class MCSAG:
 
     def __post_init__(self) -> None:
         check_step("gamma", self.gamma)
-        check_choice("walk", self.walk)
+        self.parts()  # refuses bad options now
 
     def resolved(self, problem: Problem) -> MCSAG:
         """With the step size set."""
         return with_step(self, "gamma", 1.0 / 30.0, problem)
 
-    def parts(self) -> AveragedGradient:
+    def parts(self) -> OwnVisit:
         """A step along the mean of the last gradients."""
-        return AveragedGradient(known_step(self, "gamma"), self.walk)
+        return OwnVisit(visit_sag, SAGNumbers(known_step(self, "gamma")), self.walk, vectors=2)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Its bounds depend on the walk's mixing; none is checked here."""

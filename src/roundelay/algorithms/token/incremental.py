@@ -1,12 +1,12 @@
-"""Stochastic incremental ADMM: a few rows of data at each visit."""
+"""The update on a cycle: I-ADMM, the paper's Algorithm 2, PI-ADMM1, PI-ADMM2, and sI-ADMM with a few rows at each visit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Conditions, first_order_stability, lemma_2, lemma_4
-from roundelay.algorithms.parameters import Tunable
 from roundelay.algorithms.parts.defences import Defence, NoDefence
 from roundelay.algorithms.parts.perturbations import PrimalNoise, Schedule, StepSizeNoise, Unperturbed
 from roundelay.algorithms.parts.starts import Start, UniformStart, ZeroStart
@@ -14,9 +14,12 @@ from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
 from roundelay.algorithms.parts.xsteps import Sampled, xstep
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.networks.walks import Cycle
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
+from roundelay.registry import register
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class IADMM:
     """Incremental ADMM (Ye et al. 2020, Algorithm 1).
@@ -56,17 +59,19 @@ class IADMM:
         return first_order_stability(self.rho, problem) if self.first_order else lemma_2(self.rho, problem)
 
 
+@register(Algorithm, "randomstart")
 @dataclass(frozen=True)
-class RandomStart:
+class Algorithm2:
     """Incremental ADMM with a random start (Ye et al. 2020, Algorithm 2).
 
         x_i⁰ = υ_i    y_i⁰ = ρυ_i    z⁰ = 0,    then as I-ADMM
 
     `rho` is ρ; υ_i has entries from U(0, 100). The paper prints y_i⁰ = −ρυ_i, which is an error:
-    `start=UniformStart(0, 100, printed_sign=True)` shows what it does.
+    `start=UniformStart(0, 100, printed_sign=True)` shows what it does. `roundelay.RandomStart` is another name for it.
     """
 
     name: ClassVar[str] = "Algorithm 2"
+    former_name: ClassVar[str] = "RandomStart"  # so it is called in older files
     tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("rho"),)
     rho: float = 10.0
     first_order: bool = False
@@ -85,6 +90,10 @@ class RandomStart:
         return first_order_stability(self.rho, problem) if self.first_order else lemma_2(self.rho, problem)
 
 
+RandomStart = Algorithm2  # its former name, which sounds like one of the starts
+
+
+@register(Algorithm)
 @dataclass(frozen=True)
 class PIADMM1:
     """Incremental ADMM with a perturbed step size (Ye et al. 2020, Algorithm 3).
@@ -125,6 +134,7 @@ class PIADMM1:
         return lemma_4(self.rho, least_gamma, problem)
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PIADMM2:
     """Incremental ADMM with a perturbed primal variable (Ye et al. 2020, Algorithm 4).
@@ -167,6 +177,7 @@ class PIADMM2:
         return first_order_stability(self.rho, problem) if self.first_order else Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class SIADMM:
     """sI-ADMM, stochastic incremental ADMM (Chen, Ye, Xiao, Skoglund, Poor).

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
-from roundelay.algorithms.parameters import Tunable
-from roundelay.problems import LeastSquares, Problem
+from roundelay.problems import Problem
+from roundelay.registry import register
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,14 @@ class OnePassMethod:
     needs: tuple[str, ...] = ()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class OnePass:
-    """Exact least squares in one lap.
+    """The exact minimiser of quadratics, such as least squares, in one lap.
 
         lap 1: the token carries Σ H_i and Σ b_i, p(p + 3)/2 numbers;  then x = (Σ H_i)⁻¹ Σ b_i;  lap 2: it carries x
 
-    H_i = ∇²f_i and b_i = −∇f_i(0). It costs about ((p + 3)/2 + 1)·N units and is exact. It exists for least squares
+    H_i = ∇²f_i and b_i = −∇f_i(0). It costs about ((p + 3)/2 + 1)·N units and is exact. It exists for quadratics
     only, and whoever sees the token before and after an agent sees that agent's H_i and b_i.
     """
 
@@ -43,4 +45,4 @@ class OnePass:
 
 def is_quadratic(problem: Any) -> bool:
     """Whether the normal equations are the whole problem."""
-    return isinstance(problem, LeastSquares)
+    return bool(getattr(problem, "is_quadratic", False))

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Conditions, walkman
-from roundelay.algorithms.parameters import Tunable
 from roundelay.algorithms.parts.defences import Defence, NoDefence
 from roundelay.algorithms.parts.perturbations import Inertia, Unperturbed
 from roundelay.algorithms.parts.starts import Start, ZeroStart
 from roundelay.algorithms.parts.xsteps import xstep
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.networks.walks import LeastVisitedWalk, MetropolisWalk, Walk
-from roundelay.problems import NoRegulariser, Problem, Regulariser
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser
+from roundelay.registry import register
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class WADMM:
     """W-ADMM, Walkman (Mao, Yuan, Hu, Gu, Sayed, Yin, IEEE TSP 2020).
@@ -57,6 +60,7 @@ class WADMM:
         return walkman(self.rho, self.first_order, problem)
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class PWADMM:
     """Parallel random walk ADMM (Ye, Chen, Ma, Xiao, IEEE Comm. Letters 2020).
@@ -89,6 +93,7 @@ class PWADMM:
         return Conditions()
 
 
+@register(Algorithm)
 @dataclass(frozen=True)
 class IPWADMM:
     """Intelligent parallel random walk ADMM (Ye, Chen, Ma, Xiao, IEEE Comm. Letters 2020).

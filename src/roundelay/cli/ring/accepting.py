@@ -46,8 +46,7 @@ def accept(
     Example:
       roundelay ring accept ring.toml --folder oslo
     """
-    from roundelay.agents.agreement.folder import accept as keep
-    from roundelay.agents.agreement.folder import check_acceptable
+    from roundelay.agents.agreement.folder import accept_ring, check_acceptable
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
@@ -60,7 +59,7 @@ def accept(
     if not yes and not _agreed():
         typer.echo("Nothing was accepted.", err=True)
         raise typer.Exit(INTERRUPTED)
-    keep(folder, signed.text)
+    accept_ring(folder, signed.text)
     if as_json:
         print_json({**plan_content(signed), "new": new})
     else:
@@ -69,8 +68,8 @@ def accept(
 
 def _new(signed: SignedPlan, folder: Path) -> tuple[str, ...]:
     """What is new against the epoch before; for a newcomer everything is."""
+    from roundelay.agents.agreement.epochs import changes
     from roundelay.agents.agreement.folder import accepted_plans
-    from roundelay.agents.agreement.planning import changes
 
     for before in accepted_plans(folder, signed.plan.run):
         if before.digest == signed.plan.previous:

@@ -40,10 +40,10 @@ def drop(
     Example:
       roundelay ring drop ring.toml Bergen --folder oslo --out ring-1.toml
     """
-    from roundelay.agents.agreement.planning import dropped
+    from roundelay.agents.agreement.epochs import plan_without
 
     signed = read_plan(ring)
-    _finish(signed, dropped(signed.plan, names, read_links(links), previous=signed.digest), folder, out, as_json)
+    _finish(signed, plan_without(signed.plan, names, read_links(links), previous=signed.digest), folder, out, as_json)
 
 
 def join(
@@ -60,11 +60,11 @@ def join(
     Example:
       roundelay ring join ring.toml Tromso.invitation.toml --folder oslo --out ring-1.toml
     """
-    from roundelay.agents.agreement.planning import joined
+    from roundelay.agents.agreement.epochs import plan_with
 
     signed = read_plan(ring)
     newcomers = read_invitations(invitations)
-    _finish(signed, joined(signed.plan, newcomers, read_links(links), previous=signed.digest), folder, out, as_json)
+    _finish(signed, plan_with(signed.plan, newcomers, read_links(links), previous=signed.digest), folder, out, as_json)
 
 
 def renew(
@@ -80,11 +80,11 @@ def renew(
     Example:
       roundelay ring renew ring.toml Bergen.invitation.toml --folder oslo --out ring-1.toml
     """
-    from roundelay.agents.agreement.planning import renewed
+    from roundelay.agents.agreement.epochs import plan_renewed
 
     signed = read_plan(ring)
     (new,) = read_invitations([invitation])
-    _finish(signed, renewed(signed.plan, new, previous=signed.digest), folder, out, as_json)
+    _finish(signed, plan_renewed(signed.plan, new, previous=signed.digest), folder, out, as_json)
 
 
 def _finish(before: SignedPlan, planned: RingPlan, folder: Path, out: Path, as_json: bool) -> None:

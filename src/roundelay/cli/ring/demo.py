@@ -51,7 +51,7 @@ def words_of(rehearsal: Rehearsal, captured: Path | None) -> str:
     tokens: list[bytes] = []
     for seat in rehearsal.seats:
         journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
-        tokens += [row.sent[:8] for row in journal.visits() if row.sent]
+        tokens += [row.sent[:8] for row in journal.passages() if row.sent]
         journal.close()
     sample = tokens[:: max(len(tokens) // SAMPLE, 1)]
     found = sum(token in content for token in sample)
@@ -83,17 +83,18 @@ def demo(
       roundelay ring demo
     """
     from roundelay.agents.agreement.plan import Stopping
-    from roundelay.agents.site.rehearsal import prepare, uneven_parts
-    from roundelay.algorithms import PIADMM1, SealedStart
+    from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
+    from roundelay.algorithms.parts.starts import SealedStart
+    from roundelay.algorithms.token.incremental import PIADMM1
 
     header, rows = _diabetes()
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), SITES, seed=0)]
     if folder.exists():
         shutil.rmtree(folder)
     algorithm = PIADMM1(rho=0.3, start=SealedStart())
-    rehearsal = prepare(
-        folder, NAMES[:SITES], header, parts, "progression", "least_squares", algorithm, Stopping(1e-9)
-    )  # fmt: skip
+    task = fit_by_all_others(header, "progression", "least_squares")
+    sites = dict(zip(NAMES, parts, strict=False))
+    rehearsal = prepare_ring(folder, header, sites, task, algorithm, Stopping(1e-9))
     sizes = ", ".join(f"{seat.name} {seat.rows}" for seat in rehearsal.seats)
     typer.echo(f"{SITES} sites with {len(rows)} patients ({sizes}) fit one linear model. No row leaves its site.")
     victim = rehearsal.seats[2]
@@ -161,7 +162,7 @@ def _journals(rehearsal: Rehearsal, victim: str) -> None:
     taken: list[int] = []
     for seat in rehearsal.seats:
         journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
-        taken += [row.k for row in journal.visits()]
+        taken += [row.k for row in journal.passages()]
         journal.close()
     once = sorted(taken) == list(range(len(taken)))
     words = "each once, none lost" if once else "BUT NOT EACH ONCE"
@@ -182,7 +183,7 @@ def _wire(rehearsal: Rehearsal, tapped: Path | None) -> None:
 
 def _privacy(rehearsal: Rehearsal) -> None:
     """What the two neighbours of a site together could infer, by its own measurement."""
-    from roundelay.agents.site.site import read_privacy
+    from roundelay.agents.site.taking_part import read_privacy
 
     seat = rehearsal.seats[0]
     privacy = read_privacy(seat.folder, rehearsal.plan.run)

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 USUAL = {"start": "sealed", "rho": "1.0"}
 
 
-class Fit(StrEnum):
-    """What can be fitted to data files."""
-
-    least_squares = "least_squares"
-    logistic = "logistic"
+Fit = Annotated[
+    str, typer.Option("--task", help="What is fitted: least_squares, logistic, or another package's problem.")
+]
 
 
 class EmptyCells(StrEnum):
@@ -39,7 +37,7 @@ class EmptyCells(StrEnum):
 def plan(
     invitations: Annotated[list[Path], typer.Argument(metavar="INVITATION", help="The invitations of all sites.")],
     folder: SignersFolder,
-    task: Annotated[Fit, typer.Option(help="What is fitted.")],
+    task: Fit,
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     out: Out,
     algorithm: Annotated[
@@ -76,12 +74,12 @@ def plan(
       roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --rho 10
         --set defence=contribution-noise --links links.txt --out ring.toml
     """
+    from roundelay.agents.agreement.epochs import plan_ring
     from roundelay.agents.agreement.plan import Stopping, Task
-    from roundelay.agents.agreement.planning import plan_ring
 
     sites = read_invitations(invitations)
     features, explained = _split(sites, target)
-    fit = Task(task.value, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
+    fit = Task(task, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
     stopping = Stopping(tolerance if tolerance != 0.0 else None, hops)
     planned = plan_ring(
         sites, read_links(links), _algorithm(algorithm, rho, settings or []), fit, stopping, first, warm
@@ -111,7 +109,7 @@ def _split(sites: Sequence[Invitation], target: str) -> tuple[tuple[Column, ...]
 
 
 def _algorithm(name: str, rho: float | None, settings: Sequence[str]) -> Any:
-    from roundelay.algorithms import PIADMM1
+    from roundelay.algorithms.token.incremental import PIADMM1
     from roundelay.cli.settings import algorithm_named, configured
 
     kind = algorithm_named(name)

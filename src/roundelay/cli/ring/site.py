@@ -22,7 +22,7 @@ def pause(ring: RingFile, folder: Folder) -> None:
     Example:
       roundelay ring pause ring.toml --folder oslo
     """
-    from roundelay.agents.site.site import PAUSED, ask
+    from roundelay.agents.site.taking_part import PAUSED, ask
 
     ask(folder, read_plan(ring).plan.run, PAUSED)
     typer.echo("The agent will keep the token when it comes. Let it go on by roundelay ring resume.")
@@ -35,7 +35,7 @@ def resume(ring: RingFile, folder: Folder) -> None:
     Example:
       roundelay ring resume ring.toml --folder oslo
     """
-    from roundelay.agents.site.site import PAUSED, ask
+    from roundelay.agents.site.taking_part import PAUSED, ask
 
     ask(folder, read_plan(ring).plan.run, PAUSED, wanted=False)
     typer.echo("The agent goes on.")
@@ -48,7 +48,7 @@ def stop(ring: RingFile, folder: Folder) -> None:
     Example:
       roundelay ring stop ring.toml --folder oslo
     """
-    from roundelay.agents.site.site import STOPPING, ask
+    from roundelay.agents.site.taking_part import STOPPING, ask
 
     ask(folder, read_plan(ring).plan.run, STOPPING)
     typer.echo("The ring will stop when the token comes by.")

@@ -24,7 +24,7 @@ def up(
     data: Annotated[Path, typer.Option(help="A CSV file, whose rows are split unevenly between the sites.")],
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
-    task: Annotated[Fit, typer.Option(help="What is fitted.")] = Fit.least_squares,
+    task: Fit = "least_squares",
     rho: Annotated[float, typer.Option(help="ρ of PI-ADMM1, in standardised units.")] = 0.3,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
     tolerance: Annotated[float, typer.Option(help="Stop when every site is content within this.")] = 1e-9,
@@ -40,8 +40,9 @@ def up(
       roundelay ring up --agents 5 --data patients.csv --target outcome --task logistic --ridge 0.01
     """
     from roundelay.agents.agreement.plan import Stopping
-    from roundelay.agents.site.rehearsal import prepare, uneven_parts
-    from roundelay.algorithms import PIADMM1, SealedStart
+    from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
+    from roundelay.algorithms.parts.starts import SealedStart
+    from roundelay.algorithms.token.incremental import PIADMM1
 
     if folder.exists():
         raise ValueError(f"The folder {folder} exists already: remove it, or name another by --folder.")
@@ -49,10 +50,11 @@ def up(
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), agents, seed=0)]
     names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
     algorithm = PIADMM1(rho=rho, start=SealedStart())
+    fit = fit_by_all_others(header, target, task, ridge)
     try:
-        rehearsal = prepare(
-            folder, names, header, parts, target, task.value, algorithm, Stopping(tolerance), ridge
-        )  # fmt: skip
+        rehearsal = prepare_ring(
+            folder, header, dict(zip(names, parts, strict=True)), fit, algorithm, Stopping(tolerance)
+        )
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -39,7 +39,7 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
 def plan_content(signed: SignedPlan) -> dict[str, Any]:
     """The same for machines."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
-    from roundelay.agents.agreement.part_tables import as_table
+    from roundelay.tables import as_table
 
     plan = signed.plan
     names = [member.name for member in plan.members]
@@ -77,7 +77,6 @@ def fit_in_words(task: Task) -> str:
     """What is fitted."""
     if task.kind == "custom":
         return f"an objective of the sites' own, with {task.dim} unknowns"
-    model = "a linear model" if task.kind == "least_squares" else "a logistic model"
     features = ", ".join(map(str, task.features))
     details = [
         "with an intercept" if task.intercept else "without an intercept",
@@ -85,7 +84,7 @@ def fit_in_words(task: Task) -> str:
         *([f"ridge {task.ridge:g}"] if task.ridge else []),
         "rows with empty cells dropped" if task.missing == "drop" else "empty cells refused",
     ]
-    return f"{model} of {task.target} from {features}; {', '.join(details)}"
+    return f"{task.problem.model} of {task.target} from {features}; {', '.join(details)}"
 
 
 def _way(plan: RingPlan) -> str:

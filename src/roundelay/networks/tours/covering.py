@@ -15,60 +15,18 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.networks.checks import checked_time_limit
 from roundelay.networks.graph import Network
+from roundelay.networks.network_checks import checked_time_limit
 from roundelay.networks.tours.blocks import Block, block_network, find_blocks, two_sides
 from roundelay.networks.tours.exact import MOST_PLACES, cheapest_round, solve_circuit
 from roundelay.networks.tours.hamiltonian import CycleSearch, find_cycle
 from roundelay.networks.tours.improvement import TableLengths, improve_round
 from roundelay.networks.tours.rotation import find_long_path
 
-
-def walk_with_detours(network: Network, backbone: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a closed walk that goes along a given one, and visits everyone else by detours there and back.
-
-    The detours follow the cheapest trees that hang on `backbone`. With a backbone of one agent, the walk
-    goes round a cheapest spanning tree: 2(N-1) hops.
-    """
-    children = _hanging_trees(network, backbone)
-    order: list[int] = []
-    for start in backbone.tolist():
-        ahead = [start]
-        while ahead:
-            agent = ahead.pop()
-            order.append(agent)
-            if children[agent]:
-                child = children[agent].pop()
-                ahead.append(agent)
-                ahead.append(child)
-    # A single start is come back to, and the lap closes by itself.
-    return np.array(order[:-1] if len(backbone) == 1 and len(order) > 1 else order, dtype=np.int64)
-
-
-def _hanging_trees(network: Network, backbone: NDArray[np.int64]) -> list[list[int]]:
-    """Return the agents one step further out from each, away from the backbone."""
-    matrix = network.cost_matrix()
-    on_backbone = np.zeros(network.agents, dtype=bool)
-    on_backbone[backbone] = True
-    tails = np.repeat(np.arange(network.agents), network.degrees)
-    # Links within the backbone at next to no cost: the cheapest tree then holds it together before all else.
-    within = on_backbone[tails] & on_backbone[network.neighbours]
-    matrix.data = np.where(within, 1e-9 * network.link_costs.min(initial=1.0), matrix.data)
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
-    tree = csgraph.minimum_spanning_tree(matrix)
-    both_ways = sparse.csr_array(tree + tree.T)
-    order, parents = csgraph.breadth_first_order(both_ways, int(backbone[0]))
-    children: list[list[int]] = [[] for _ in range(network.agents)]
-    for agent in order.tolist():
-        if not on_backbone[agent]:
-            children[parents[agent]].append(agent)
-    return children
-
-
 MOST_FOR_SOLVER = 60
-MOST_FOR_TABLE = 1000
+"""Agents of a block up to which the exact solver is asked."""
+
+MOST_FOR_PATHS = 1000
 """The table of shortest paths grows with the square of the block; beyond, walks with detours have to do."""
 
 
@@ -106,6 +64,34 @@ def covering_walk(
     return CoveringWalk(order, proven, network.lap_cost(order))
 
 
+def _strung_together(walks: list[NDArray[np.int64]], agents: int) -> NDArray[np.int64]:
+    """Return one closed walk from agent 0 made of closed walks that share cut agents.
+
+    `networkx.eulerian_circuit` takes three times as long, and the same links in another order, which would change runs.
+    """
+    walks_at: list[list[int]] = [[] for _ in range(agents)]
+    for number, walk in enumerate(walks):
+        for agent in set(walk.tolist()):
+            walks_at[agent].append(number)
+    taken = [False] * len(walks)
+    order: list[int] = []
+    ahead = [0]  # what is still to be met, the next one last
+    while ahead:
+        agent = ahead.pop()
+        order.append(agent)
+        for number in walks_at[agent]:
+            if not taken[number]:
+                # Go round this block first and come back here; it ends where it began.
+                taken[number] = True
+                walk = walks[number]
+                start = int(np.argmax(walk == agent))
+                ahead.append(agent)
+                ahead.extend(np.roll(walk, -start)[:0:-1].tolist())
+                break
+    # The walk has come back to agent 0, which the next lap begins with.
+    return np.array(order[:-1] if len(order) > 1 else order, dtype=np.int64)
+
+
 def _block_walk(
     network: Network, block: Block, seed: int, time_limit: float, searched: CycleSearch | None
 ) -> CoveringWalk:
@@ -114,7 +100,7 @@ def _block_walk(
     cycle = searched if searched is not None else find_cycle(part, seed, time_limit / 2)
     if cycle.cycle is not None and part.all_links_alike:
         return CoveringWalk(cycle.cycle, proven=True, cost=cycle.cost)
-    if part.agents > MOST_FOR_TABLE:
+    if part.agents > MOST_FOR_PATHS:
         walk = min(_rough_walks(part, cycle, seed, deadline), key=part.lap_cost)
         proven = part.lap_cost(walk) <= _least_possible(part, cycle)
         return CoveringWalk(walk, proven, part.lap_cost(walk))
@@ -167,6 +153,49 @@ def _rough_walks(part: Network, cycle: CycleSearch, seed: int, deadline: float) 
     yield walk_with_detours(part, backbone)
 
 
+def walk_with_detours(network: Network, backbone: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a closed walk that goes along a given one, and visits everyone else by detours there and back.
+
+    The detours follow the cheapest trees that hang on `backbone`. With a backbone of one agent, the walk
+    goes round a cheapest spanning tree: 2(N-1) hops.
+    """
+    children = _hanging_trees(network, backbone)
+    order: list[int] = []
+    for start in backbone.tolist():
+        ahead = [start]
+        while ahead:
+            agent = ahead.pop()
+            order.append(agent)
+            if children[agent]:
+                child = children[agent].pop()
+                ahead.append(agent)
+                ahead.append(child)
+    # A single start is come back to, and the lap closes by itself.
+    return np.array(order[:-1] if len(backbone) == 1 and len(order) > 1 else order, dtype=np.int64)
+
+
+def _hanging_trees(network: Network, backbone: NDArray[np.int64]) -> list[list[int]]:
+    """Return the agents one step further out from each, away from the backbone."""
+    matrix = network.cost_matrix()
+    on_backbone = np.zeros(network.agents, dtype=bool)
+    on_backbone[backbone] = True
+    tails = np.repeat(np.arange(network.agents), network.degrees)
+    # Links within the backbone at next to no cost: the cheapest tree then holds it together before all else.
+    within = on_backbone[tails] & on_backbone[network.neighbours]
+    matrix.data = np.where(within, 1e-9 * network.link_costs.min(initial=1.0), matrix.data)
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    tree = csgraph.minimum_spanning_tree(matrix)
+    both_ways = sparse.csr_array(tree + tree.T)
+    order, parents = csgraph.breadth_first_order(both_ways, int(backbone[0]))
+    children: list[list[int]] = [[] for _ in range(network.agents)]
+    for agent in order.tolist():
+        if not on_backbone[agent]:
+            children[parents[agent]].append(agent)
+    return children
+
+
 def _least_possible(part: Network, cycle: CycleSearch) -> float:
     """Return a cost that no closed walk of a block with three agents or more can be below."""
     if not part.all_links_alike:
@@ -211,28 +240,3 @@ def _steps_back(previous: NDArray[np.int32], source: int, target: int) -> NDArra
     while steps[-1] != source:
         steps.append(int(previous[steps[-1]]))
     return np.array(steps, dtype=np.int64)
-
-
-def _strung_together(walks: list[NDArray[np.int64]], agents: int) -> NDArray[np.int64]:
-    """Return one closed walk from agent 0 made of closed walks that share cut agents."""
-    walks_at: list[list[int]] = [[] for _ in range(agents)]
-    for number, walk in enumerate(walks):
-        for agent in set(walk.tolist()):
-            walks_at[agent].append(number)
-    taken = [False] * len(walks)
-    order: list[int] = []
-    ahead = [0]  # what is still to be met, the next one last
-    while ahead:
-        agent = ahead.pop()
-        order.append(agent)
-        for number in walks_at[agent]:
-            if not taken[number]:
-                # Go round this block first and come back here; it ends where it began.
-                taken[number] = True
-                walk = walks[number]
-                start = int(np.argmax(walk == agent))
-                ahead.append(agent)
-                ahead.extend(np.roll(walk, -start)[:0:-1].tolist())
-                break
-    # The walk has come back to agent 0, which the next lap begins with.
-    return np.array(order[:-1] if len(order) > 1 else order, dtype=np.int64)

@@ -1,4 +1,7 @@
-"""The cheapest circuit by constraint programming, proven where time allows (OR-Tools CP-SAT, optional)."""
+"""The cheapest round through all places, and that it is: over all subsets of a few places, or by constraint programming.
+
+The one is Held and Karp's dynamic programming (1962), the other OR-Tools CP-SAT, which is optional.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ from numpy.typing import NDArray
 
 MOST_PLACES = 14
 """Time and memory double with every further place; so many take some milliseconds."""
+
+MOST_ARCS = 200_000
+"""Beyond this, building the model takes longer than most searches are given."""
+
+HOW_TO_INSTALL = "OR-Tools, which could settle it, is not installed (pip install roundelay[exact])"
 
 
 def cheapest_round(costs: NDArray[np.float64]) -> NDArray[np.int64] | None:
@@ -40,12 +48,6 @@ def cheapest_round(costs: NDArray[np.float64]) -> NDArray[np.int64] | None:
         left ^= 1 << order[-1]
         order.append(int(np.argmin(cheapest[left] + between[:, order[-1]])))
     return np.array([0, *(place + 1 for place in order)], dtype=np.int64)
-
-
-MOST_ARCS = 200_000
-"""Beyond this, building the model takes longer than most searches are given."""
-
-HOW_TO_INSTALL = "OR-Tools, which could settle it, is not installed (pip install roundelay[exact])"
 
 
 @dataclass(frozen=True, eq=False)

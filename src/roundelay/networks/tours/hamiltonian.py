@@ -8,8 +8,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.networks.checks import checked_time_limit
 from roundelay.networks.graph import Network
+from roundelay.networks.network_checks import checked_time_limit
 from roundelay.networks.tours.blocks import why_no_cycle
 from roundelay.networks.tours.exact import (
     HOW_TO_INSTALL,

@@ -16,7 +16,7 @@ from roundelay.networks.graph import Network
 CANDIDATES = 24
 """How many of its nearest each place is tried next to; a gain with the farther ones is rare."""
 
-WIDTH, DEPTH = 5, 40
+_WIDTH, _DEPTH = 5, 40
 """How many ways a chain of rotations may begin, and how long it may become."""
 
 MOST_FOR_TABLE = 3000
@@ -133,7 +133,7 @@ class _Round:
             nearest = self.lengths.nearest(int(end))
             kept = self.lengths.between(np.array(place), end) - self.lengths.between(end, nearest)
             # All that is near enough to the first end; further on, the best alone.
-            for first in nearest[kept > self.least_gain][:WIDTH].tolist():
+            for first in nearest[kept > self.least_gain][:_WIDTH].tolist():
                 order = np.roll(self.order, -here) if way == 1 else np.roll(self.order[::-1], here + 1)
                 path = _Chain(order, self.lengths)
                 touched = path.follow(first, self.least_gain)
@@ -215,7 +215,7 @@ class _Chain:
         touched = [int(start[0]), int(self.order[-1])]
         taken: set[tuple[int, int]] = set()
         pivots = np.array([first])
-        for depth in range(1, DEPTH + 1):
+        for depth in range(1, _DEPTH + 1):
             end = self.order[-1:]
             pivots = pivots[self.position[pivots] < last - 1]
             beyond = self.order[self.position[pivots] + 1]

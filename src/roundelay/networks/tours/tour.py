@@ -8,8 +8,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.networks.checks import checked_time_limit, read_only
 from roundelay.networks.graph import Network
+from roundelay.networks.network_checks import checked_time_limit, read_only
 from roundelay.networks.tours.covering import CoveringWalk, covering_walk
 from roundelay.networks.tours.hamiltonian import CycleSearch, find_cycle
 

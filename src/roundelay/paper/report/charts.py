@@ -1,4 +1,4 @@
-"""The legend of a page's panels: a button for each series, which switches it in all of them."""
+"""The charts of the page: how each series looks by day and by night, its numbers for the script, and the legend."""
 
 from __future__ import annotations
 
@@ -27,6 +27,25 @@ SYMBOLS = {
     "X": "x",
     "*": "star",
 }
+
+
+# The markers within a field of 32 by 12, around its middle.
+SHAPES = {
+    "circle": '<circle cx="16" cy="6" r="3.6"/>',
+    "square": '<rect x="12.6" y="2.6" width="6.8" height="6.8"/>',
+    "triangle-up": '<path d="M16 1.8 20 9H12Z"/>',
+    "diamond": '<path d="M16 1.4 20.6 6 16 10.6 11.4 6Z"/>',
+    "triangle-down": '<path d="M16 10.2 12 3h8Z"/>',
+    "cross": '<path d="M14.5 2h3v2.5H20v3h-2.5V10h-3V7.5H12v-3h2.5Z"/>',
+    "x": '<path d="m13.6 1.9 2.4 2.4 2.4-2.4 1.7 1.7L17.7 6l2.4 2.4-1.7 1.7L16 7.7l-2.4 2.4-1.7-1.7L14.3 6l-2.4-2.4Z"/>',
+    "star": '<path d="m16 1 1.3 3.5 3.7.1-2.9 2.3 1 3.6L16 8.4l-3.1 2.1 1-3.6L11 4.6l3.7-.1Z"/>',
+}
+
+# More digits than these can't be seen, and they make the page larger.
+_DIGITS = 6
+
+
+# ------------------------------------------------------------ looks
 
 
 @dataclass(frozen=True)
@@ -71,8 +90,7 @@ def _dash(pattern: tuple[float, ...], width: float) -> str:
     return ",".join(f"{width * length:g}px" for length in pattern) or "solid"
 
 
-# More digits than these can't be seen, and they make the page larger.
-DIGITS = 6
+# ------------------------------------------------------------ numbers
 
 
 def figure_data(figure: ChartFigure) -> list[dict[str, Any]]:
@@ -121,21 +139,11 @@ def _numbers(values: Vector) -> list[float | None]:
 
 def _rounded(value: float) -> float:
     """The value to so many digits, and whole numbers without a point, which saves two letters each."""
-    short = float(f"{value:.{DIGITS}g}")
+    short = float(f"{value:.{_DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-# The markers within a field of 32 by 12, around its middle.
-SHAPES = {
-    "circle": '<circle cx="16" cy="6" r="3.6"/>',
-    "square": '<rect x="12.6" y="2.6" width="6.8" height="6.8"/>',
-    "triangle-up": '<path d="M16 1.8 20 9H12Z"/>',
-    "diamond": '<path d="M16 1.4 20.6 6 16 10.6 11.4 6Z"/>',
-    "triangle-down": '<path d="M16 10.2 12 3h8Z"/>',
-    "cross": '<path d="M14.5 2h3v2.5H20v3h-2.5V10h-3V7.5H12v-3h2.5Z"/>',
-    "x": '<path d="m13.6 1.9 2.4 2.4 2.4-2.4 1.7 1.7L17.7 6l2.4 2.4-1.7 1.7L16 7.7l-2.4 2.4-1.7-1.7L14.3 6l-2.4-2.4Z"/>',
-    "star": '<path d="m16 1 1.3 3.5 3.7.1-2.9 2.3 1 3.6L16 8.4l-3.1 2.1 1-3.6L11 4.6l3.7-.1Z"/>',
-}
+# ------------------------------------------------------------ the legend
 
 
 def legend_markup(figure: ChartFigure, legend: Legend) -> str:

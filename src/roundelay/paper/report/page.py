@@ -1,4 +1,4 @@
-"""The whole report as one page that needs nothing but itself."""
+"""The whole report as one page that needs nothing but itself: its claims, its figures and its tables."""
 
 from __future__ import annotations
 
@@ -29,6 +29,69 @@ BADGES: Mapping[Verdict, Badge] = {
     "holds only if": Badge("only-if", "◐", "Holds only if"),
     "does not hold": Badge("fails", "✗", "Does not hold"),
 }
+_NUMBER = re.compile(r"[−+-]?[\d.,]+([eE][−+-]?\d+)?( ?[%×])?|[—–-]?")
+
+
+def write_report(document: Document, path: str | Path) -> Path:
+    """Write the report as one HTML file, which asks the network for nothing; missing folders are made.
+
+    Its links to images and numbers lead to what `write_files` puts into the same folder.
+    """
+    page = report_page(document)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8", newline="\n")
+    return path
+
+
+def report_page(document: Document) -> str:
+    """The text of the page."""
+    check_names(document)
+    return Template(resource("page.html")).substitute(
+        title=text(document.title),
+        words=paragraphs(document.words),
+        made_by=prose(document.made_by),
+        claims=claims_table(document),
+        contents="\n".join(map(_contents, document.sections)),
+        sections="\n".join(_section(document, section) for section in document.sections),
+        style=palette_style() + "\n" + resource("page.css"),
+        theme=resource("theme.js"),
+        plotly=_plotly_script(),
+        charts=resource("charts.js"),
+        page=resource("page.js"),
+    )
+
+
+def _section(document: Document, section: Section) -> str:
+    items = "\n".join(
+        figure_markup(item, claim_links(document, item.name))
+        if isinstance(item, ChartFigure)
+        else table_markup(item, claim_links(document, item.name))
+        for item in section.items
+    )
+    return (
+        f'<section class="part" id="section-{text(section.name)}">\n<h2>{text(section.title)}</h2>\n'
+        f"{paragraphs(section.words)}\n{items}\n</section>"
+    )
+
+
+def _contents(section: Section) -> str:
+    items = "".join(f'<li><a href="#item-{text(item.name)}">{text(item.title)}</a></li>' for item in section.items)
+    return f'<li><a href="#section-{text(section.name)}">{text(section.title)}</a><ul>{items}</ul></li>'
+
+
+def _plotly_script() -> str:
+    """The library that draws the charts, as its own package ships it."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "The report's charts are drawn by plotly, which is not installed: run pip install 'roundelay[report]'."
+        ) from error
+    return get_plotlyjs().replace("</script", "<\\/script")
+
+
+# ------------------------------------------------------------ claims
 
 
 def claims_table(document: Document) -> str:
@@ -92,7 +155,7 @@ def _badge(verdict: Verdict) -> str:
     return f'<span class="badge {badge.style}"><span aria-hidden="true">{badge.symbol}</span> {badge.words}</span>'
 
 
-NUMBER = re.compile(r"[−+-]?[\d.,]+([eE][−+-]?\d+)?( ?[%×])?|[—–-]?")
+# ------------------------------------------------------------ figures and tables
 
 
 def figure_markup(figure: ChartFigure, decides: str) -> str:
@@ -130,7 +193,7 @@ def figure_markup(figure: ChartFigure, decides: str) -> str:
 def table_markup(table: Table, decides: str) -> str:
     """A table with its caption; columns of numbers are set flush right."""
     numeric = [
-        any(row[place] for row in table.rows) and all(NUMBER.fullmatch(row[place]) for row in table.rows)
+        any(row[place] for row in table.rows) and all(_NUMBER.fullmatch(row[place]) for row in table.rows)
         for place in range(len(table.columns))
     ]
     heads = "".join(_cell("th", head, number) for head, number in zip(table.columns, numeric, strict=True))
@@ -187,62 +250,3 @@ def _cell(kind: str, words: str, number: bool) -> str:
     scope = ' scope="col"' if kind == "th" else ""
     style = ' class="number"' if number else ""
     return f"<{kind}{scope}{style}>{prose(words)}</{kind}>"
-
-
-def write_report(document: Document, path: str | Path) -> Path:
-    """Write the report as one HTML file, which asks the network for nothing; missing folders are made.
-
-    Its links to images and numbers lead to what `write_files` puts into the same folder.
-    """
-    page = report_page(document)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8", newline="\n")
-    return path
-
-
-def report_page(document: Document) -> str:
-    """The text of the page."""
-    check_names(document)
-    return Template(resource("page.html")).substitute(
-        title=text(document.title),
-        words=paragraphs(document.words),
-        made_by=prose(document.made_by),
-        claims=claims_table(document),
-        contents="\n".join(map(_contents, document.sections)),
-        sections="\n".join(_section(document, section) for section in document.sections),
-        style=palette_style() + "\n" + resource("page.css"),
-        theme=resource("theme.js"),
-        plotly=_plotly_script(),
-        charts=resource("charts.js"),
-        page=resource("page.js"),
-    )
-
-
-def _section(document: Document, section: Section) -> str:
-    items = "\n".join(
-        figure_markup(item, claim_links(document, item.name))
-        if isinstance(item, ChartFigure)
-        else table_markup(item, claim_links(document, item.name))
-        for item in section.items
-    )
-    return (
-        f'<section class="part" id="section-{text(section.name)}">\n<h2>{text(section.title)}</h2>\n'
-        f"{paragraphs(section.words)}\n{items}\n</section>"
-    )
-
-
-def _contents(section: Section) -> str:
-    items = "".join(f'<li><a href="#item-{text(item.name)}">{text(item.title)}</a></li>' for item in section.items)
-    return f'<li><a href="#section-{text(section.name)}">{text(section.title)}</a><ul>{items}</ul></li>'
-
-
-def _plotly_script() -> str:
-    """The library that draws the charts, as its own package ships it."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "The report's charts are drawn by plotly, which is not installed: run pip install 'roundelay[report]'."
-        ) from error
-    return get_plotlyjs().replace("</script", "<\\/script")

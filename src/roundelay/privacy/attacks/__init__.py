@@ -13,28 +13,33 @@
 | `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
 """
 
-from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics
-from roundelay.privacy.attacks.least_squares import SystemEstimate, least_squares
-from roundelay.privacy.attacks.parametric_first_order import parametric_first_order
-from roundelay.privacy.attacks.parametric_primal import parametric_primal
-from roundelay.privacy.attacks.parametric_step_size import parametric_step_size
-from roundelay.privacy.attacks.recursions import backward_recursion, forward_filter, recursion, telescope
-from roundelay.privacy.attacks.setting import Recovered
-from roundelay.privacy.attacks.vector_gamma import vector_gamma
-
-__all__ = [
-    "Family",
-    "LogisticRecords",
-    "Quadratics",
-    "Recovered",
-    "SystemEstimate",
-    "backward_recursion",
-    "forward_filter",
-    "least_squares",
-    "parametric_first_order",
-    "parametric_primal",
-    "parametric_step_size",
-    "recursion",
-    "telescope",
-    "vector_gamma",
-]
+from roundelay.privacy.attacks.families import (
+    Family as Family,
+    LogisticRecords as LogisticRecords,
+    Quadratics as Quadratics,
+)
+from roundelay.privacy.attacks.least_squares import (
+    SystemEstimate as SystemEstimate,
+    least_squares as least_squares,
+)
+from roundelay.privacy.attacks.parametric_first_order import (
+    parametric_first_order as parametric_first_order,
+)
+from roundelay.privacy.attacks.parametric_primal import (
+    parametric_primal as parametric_primal,
+)
+from roundelay.privacy.attacks.parametric_step_size import (
+    parametric_step_size as parametric_step_size,
+)
+from roundelay.privacy.attacks.recursions import (
+    backward_recursion as backward_recursion,
+    forward_filter as forward_filter,
+    recursion as recursion,
+    telescope as telescope,
+)
+from roundelay.privacy.attacks.setting import (
+    Recovered as Recovered,
+)
+from roundelay.privacy.attacks.vector_gamma import (
+    vector_gamma as vector_gamma,
+)

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.parts.perturbations import Unperturbed
-from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.setting import admm, first_order, starts_at_zero
+from roundelay.privacy.attacks.setting import admm, first_order
 from roundelay.privacy.attacks.solving import Minimum, minimise_squares, split, unknowns
 from roundelay.privacy.public import Public
 from roundelay.transcripts import GroupVisits
@@ -55,11 +53,11 @@ def group_sum(visits: GroupVisits, public: Public, tries: int = 40) -> GroupReco
     explains the mean of the members alone. Under a sealed start v_j⁰ = 0, and H_j is all that there is to find.
     """
     method = admm(public)
-    sealed = isinstance(method.start, SealedStart)
+    sealed = method.facts.start.share == "sealed"
     if (
         first_order(method)
-        or not isinstance(method.perturbation, Unperturbed)
-        or not (sealed or starts_at_zero(method))
+        or method.facts.perturbation.noise != "nothing"
+        or not (sealed or method.facts.start.at_zero)
     ):
         raise ValueError(
             "This attack has the equations of exact, unperturbed steps from a zero or a sealed start: use it there."

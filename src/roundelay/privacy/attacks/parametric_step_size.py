@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
 
-from roundelay.algorithms.parts.perturbations import StepSizeNoise, Unperturbed
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.recursions import forward
 from roundelay.privacy.attacks.setting import (
@@ -19,9 +18,7 @@ from roundelay.privacy.attacks.setting import (
     evidence,
     expected_start,
     first_order,
-    middle_gamma,
     one_update_each,
-    starts_balanced,
 )
 from roundelay.privacy.attacks.solving import (
     Eliminated,
@@ -184,13 +181,13 @@ def parametric_step_size(visits: Visits, public: Public, prior: bool = False) ->
     Only x⁰, which is drawn and not computed, stays unknown along a line: its row has γ_0 at its mean.
     """
     method, known = admm(public), evidence(visits, public)
-    if first_order(method) or not isinstance(method.perturbation, (StepSizeNoise, Unperturbed)):
+    if first_order(method) or method.facts.perturbation.noise not in ("nothing", "step size"):
         raise ValueError(
             "This attack has the equations of the exact step with a perturbed step size: use parametric_first_order "
             "for first-order steps and parametric_primal for primal noise."
         )
     one_update_each(visits)
-    gamma, spread = middle_gamma(method)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
     equations = equations_of(known, gamma, spread)
     rounds, dim = equations.c.shape
     if not rounds:
@@ -199,7 +196,7 @@ def parametric_step_size(visits: Visits, public: Public, prior: bool = False) ->
     enough = numbers >= unknowns(dim)
     guided = spread > 0.0 and (prior or not enough)
     best = fit(equations, guided)
-    converged = enough and not guided and best.misfit <= FITS and starts_balanced(method)
+    converged = enough and not guided and best.misfit <= FITS and method.facts.start.balanced
     q, h = split(best.theta, dim)
     factors = np.full(len(visits), gamma)
     factors[np.flatnonzero(equations.kept) + 1] = 1.0 / best.beta

@@ -11,11 +11,6 @@ from roundelay.privacy.attacks.setting import (
     admm,
     evidence,
     expected_start,
-    middle_gamma,
-    plain_steps,
-    start_width,
-    starts_at_zero,
-    starts_balanced,
 )
 from roundelay.privacy.public import Public
 from roundelay.transcripts import Visits
@@ -35,8 +30,8 @@ def recursion(visits: Visits, public: Public) -> Recovered:
     x = forward(known, visits, np.zeros(public.dim), 1.0)
     y = known.rho * (x - known.s)
     assumptions = {
-        "the start is not at zero": not starts_at_zero(method),
-        "the step size is not ρ itself": not plain_steps(method),
+        "the start is not at zero": not method.facts.start.at_zero,
+        "the step size is not ρ itself": not method.facts.perturbation.plain_steps,
         f"agent {visits.agent} kept the token in {int((visits.updates > 1).sum())} of its visits, and "
         "nobody saw it in between": bool((visits.updates > 1).any()),
     }
@@ -84,7 +79,7 @@ def backward_recursion(visits: Visits, public: Public, last: Vector | None = Non
     for r in range(len(visits) - 1, -1, -1):
         x[r] = 2.0 * x[r + 1] - known.d[r] - known.z[r]
     y = known.rho * (x - known.s)
-    exact = plain_steps(method) and starts_balanced(method) and bool((visits.updates == 1).all())
+    exact = method.facts.perturbation.plain_steps and method.facts.start.balanced and bool((visits.updates == 1).all())
     with np.errstate(over="ignore"):
         residual = float(np.linalg.norm(known.d[-1]) * np.exp2(float(len(visits))))
     words = (
@@ -107,7 +102,7 @@ def telescope(visits: Visits, public: Public) -> Recovered:
     y = known.rho * (x - known.s)
     size = float(np.linalg.norm(known.s[-1]))
     residual = float(np.linalg.norm(known.d[-1])) / (size if size > 0.0 else 1.0)
-    balanced = starts_balanced(method)
+    balanced = method.facts.start.balanced
     words = (
         f"s = x − y/ρ of agent {visits.agent} is exact after each of its {len(visits)} visits; y is as good as x ≈ z is."
         if balanced
@@ -130,13 +125,13 @@ def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) 
     settles near half the spread of γ times ‖z − x‖, which goes to 0 as well.
     """
     method, known = admm(public), evidence(visits, public)
-    gamma, spread = middle_gamma(method)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
     start = expected_start(method, public.dim) if guess is None else np.asarray(guess, np.float64)
     x = forward(known, visits, start, gamma)
     y = known.rho * (x - known.s)
-    left = start_width(method) * float(public.dim) ** 0.5 / (1.0 + gamma) ** len(visits)
+    left = method.facts.start.width * float(public.dim) ** 0.5 / (1.0 + gamma) ** len(visits)
     forgotten = left <= FORGOTTEN * float(np.linalg.norm(known.z[-1]))
-    converged = forgotten and starts_balanced(method) and bool((visits.updates == 1).all())
+    converged = forgotten and method.facts.start.balanced and bool((visits.updates == 1).all())
     words = (
         f"After {len(visits)} visits at most {left:.1g} is left of the start of agent {visits.agent}"
         + (f"; the unknown γ leaves up to {0.5 * spread:.1g} of ‖z − x‖ in each visit" if spread > 0.0 else "")

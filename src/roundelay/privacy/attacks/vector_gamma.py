@@ -15,9 +15,7 @@ from roundelay.privacy.attacks.setting import (
     admm,
     evidence,
     first_order,
-    middle_gamma,
     one_update_each,
-    starts_balanced,
 )
 from roundelay.privacy.attacks.solving import gradient_of, solve_squares, split, times, unknowns
 from roundelay.privacy.public import Public
@@ -54,7 +52,7 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
             f"{len(visits)} visits of agent {visits.agent} have {len(rounds.d) * public.dim} equations in "
             f"{unknowns(public.dim)} unknowns: observe more hops."
         )
-    gamma, spread = middle_gamma(method)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
     inverse, shift = _reweighted(rounds, gamma)
     if solver == "range" and spread > 0.0:
         inverse, shift = _in_range(rounds, gamma, spread, inverse, shift)
@@ -64,7 +62,7 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
     y = known.rho * (x - known.s)
     residual = rounds.deviation(inverse, shift, gamma) / gamma
     # A uniform γ has the deviation spread/√3; the fit takes some of it away, and never adds.
-    converged = residual <= 1.2 * spread / gamma + 1e-6 and starts_balanced(method)
+    converged = residual <= 1.2 * spread / gamma + 1e-6 and method.facts.start.balanced
     words = (
         f"{len(rounds.d)} visits of agent {visits.agent} ask for γ that deviate by {residual:.2g} from their mean, "
         f"where the public range is ±{spread / gamma:.2g}; H and g are estimates, y and the states are not protected."

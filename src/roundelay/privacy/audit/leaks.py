@@ -15,7 +15,7 @@ from roundelay.engine import Run
 from roundelay.engine.replay import replay
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks import Recovered
-from roundelay.problems import LeastSquares, Logistic, Problem
+from roundelay.problems import Problem
 from roundelay.transcripts import Visits
 
 # An error this near to that of a guess is no knowledge.
@@ -120,17 +120,18 @@ def truth_of(run: Run, method: TokenADMM, visits: Visits) -> Truth:
 
 def _quadratic(problem: Problem, agent: int) -> tuple[Matrix | None, Vector | None, Matrix | None, Vector | None]:
     """H and g where f_i is quadratic, and their means over the agents."""
-    if not isinstance(problem, LeastSquares):
+    if not problem.is_quadratic:
         return None, None, None, None
     origin = np.zeros(problem.dim)
-    hessians = np.array([problem.hessian(i) for i in range(problem.agents)])
+    hessians = np.array([problem.hessian(i, origin) for i in range(problem.agents)])
     slopes = np.array([problem.gradient(i, origin) for i in range(problem.agents)])
     return hessians[agent], slopes[agent], hessians.mean(axis=0), slopes.mean(axis=0)
 
 
 def _records(problem: Problem, agent: int) -> Matrix | None:
-    """The rows label·features of an agent of a logistic problem."""
-    return np.array(problem.signed[problem.rows.of(agent)]) if isinstance(problem, Logistic) else None
+    """The rows label·features of an agent, where the loss is logistic."""
+    rows = problem.logistic_rows
+    return None if rows is None else np.array(rows.signed[rows.starts[agent] : rows.starts[agent + 1]])
 
 
 Numbers = NDArray[np.float64]

@@ -1,11 +1,12 @@
-"""Step sizes that fit the problem, where the user does not choose."""
+"""What every algorithm says of itself: its name, its parts, which parameters are worth tuning, and step sizes left to the problem."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
+from roundelay.algorithms.lemmas import Conditions
 from roundelay.kernels.checks import finite_number
 from roundelay.problems import Problem
 
@@ -20,6 +21,19 @@ class Tunable:
     name: str
     kind: Literal["positive", "below one", "share"] = "positive"
     start: float | None = None
+
+
+class Algorithm(Protocol):
+    """A frozen dataclass of options in the paper's words; `name` is what the papers call it, `tunable` what a search may change."""
+
+    name: ClassVar[str]
+    tunable: ClassVar[tuple[Tunable, ...]]
+
+    def parts(self) -> Any:
+        """What the engines run: a token method, a gossip method, or the one pass."""
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Which lemma's conditions hold on this problem, with the numbers."""
 
 
 def check_step(name: str, value: float | None) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets as system_secrets
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
@@ -19,24 +19,16 @@ from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan
-from roundelay.agents.data.fitting import (
-    Model,
-    ModelNotes,
-    OwnRows,
-    Residuals,
-    model_of,
-    read_model,
-    write_model,
-)
-from roundelay.agents.data.models import read_vector, write_vector
+from roundelay.agents.data.fitting import model_of, read_model
+from roundelay.agents.data.models import FinalResiduals, Model, ModelNotes, read_vector, write_model, write_vector
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.links.agent import Agent, Log, log_nothing
+from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
+from roundelay.agents.protocol.holder import Holder, keep_freed_memory
 from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.protocol.member import Member, keep_freed_memory
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
-from roundelay.agents.site.status import Leak, PrivacyStatus, Watch
+from roundelay.agents.site.status import PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
@@ -116,9 +108,9 @@ class Site:
                 if self.local.digest:
                     journal.check_data(self.local.digest)
                 self._end_earlier_epoch(signed, journal)
-                member = await self._epoch(signed, journal)
-                if member is not None:
-                    return self._end(signed, member)
+                holder = await self._epoch(signed, journal)
+                if holder is not None:
+                    return self._end(signed, holder)
             finally:
                 journal.close()
 
@@ -130,21 +122,21 @@ class Site:
         if standing is not None and standing.epoch < signed.plan.epoch and journal.inbox():
             for earlier in accepted_plans(self.folder, self.run_id):
                 if earlier.plan.epoch == standing.epoch:
-                    Station(self._member(earlier.plan), journal).catch_up()
+                    Station(self._holder(earlier.plan), journal).catch_up()
 
-    def _member(self, plan: RingPlan) -> Member:
+    def _holder(self, plan: RingPlan) -> Holder:
         me = plan.number_of(self.name)
-        return Member(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
+        return Holder(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
 
-    async def _epoch(self, signed: SignedPlan, journal: Journal) -> Member | None:
+    async def _epoch(self, signed: SignedPlan, journal: Journal) -> Holder | None:
         """The member as the run ended for it in this epoch; None where there is a newer one."""
         plan = signed.plan
-        member = self._member(plan)
-        me, station = member.me, Station(member, journal, self.reached)
+        holder = self._holder(plan)
+        me, station = holder.me, Station(holder, journal, self.reached)
         if station.heavy:
             keep_freed_memory()
         identity = identity_for(self.folder, plan) if self.options.encrypted else None
-        transport = GrpcTransport(plan, me, identity, member.layout.largest, self.options.listen)
+        transport = GrpcTransport(plan, me, identity, holder.layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
         self.watch = watch = Watch(agent)
         agent.on_visit = watch.visited
@@ -158,14 +150,14 @@ class Site:
                 task.result()
             # Also where the epoch is left: what is begun is worked on to its end before anything is written.
             await running
-            if member.finished:
-                watch.outcome = self.words(plan, member)
+            if holder.finished:
+                watch.outcome = self.words(plan, holder)
                 lingering = asyncio.create_task(agent.linger())
                 if self.options.meter:
                     await self._measure(agent)
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
-            return member if member.finished else None
+            return holder if holder.finished else None
         finally:
             for task in (looking, running):
                 task.cancel()
@@ -185,8 +177,8 @@ class Site:
             if not agent.counts.taken:
                 continue  # the first baton may be one that was sent on before the agent died: the same is made of it
             if (self.home / STOPPING).exists():
-                agent.station.member.wants_to_stop = True
-            visits = agent.station.member.held.visits
+                agent.station.holder.wants_to_stop = True
+            visits = agent.station.holder.held.visits
             if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
                 began = time.monotonic()
                 await self._measure(agent)
@@ -201,18 +193,18 @@ class Site:
         )
 
         assert self.watch is not None
-        member, limit = agent.station.member, self.options.privacy
+        holder, limit = agent.station.holder, self.options.privacy
         most = most_visits(agent.plan.dim)
         if self.watch.privacy is not None and self.watch.privacy.visits >= most:
             return  # it has seen all that it looks at
-        rows = agent.station.journal.visits(agent.plan.epoch, most + 20)
-        own_y = member.held.y[member.me].copy()
-        privacy = await asyncio.to_thread(measure, member, rows, own_y)
+        passages = agent.station.journal.passages(agent.plan.epoch, most + 20)
+        own_y = holder.held.y[holder.me].copy()
+        privacy = await asyncio.to_thread(measure, holder, passages, own_y)
         self.watch.privacy = privacy
-        write_whole(self.home / PRIVACY, json.dumps(asdict(privacy), allow_nan=False).encode())
+        write_whole(self.home / PRIVACY, msgspec.json.encode(privacy))
         if limit.action != "tell" and worst_error(privacy) < limit.error:
             if limit.action == "noise":
-                member.add_noise()
+                holder.add_noise()
                 self.log("noise added", visits=privacy.visits)
                 return
             raise PrivacyLimitError(
@@ -244,13 +236,11 @@ class Site:
         """Where to start from: the model of an earlier run, in the units of this one."""
         if self.options.warm is None:
             return None
-        task, standard = self._newest().plan.task, None
-        if isinstance(self.local, OwnRows):
-            standard = self.local.standard(told)
+        task = self._newest().plan.task
         beside = self.options.warm.with_suffix(".npy")
         if task.kind == "custom" and task.dim > MOST_COEFFICIENTS and beside.exists():
             return read_vector(beside, task.dim)
-        return read_model(self.options.warm, task, standard)
+        return read_model(self.options.warm, task, self.local.standard(told))
 
     # ------------------------------------------------------------ the end
 
@@ -268,20 +258,20 @@ class Site:
             )
         return plans[-1]
 
-    def _end(self, signed: SignedPlan, member: Member) -> Ending:
-        plan, me, held = signed.plan, member.me, member.held
+    def _end(self, signed: SignedPlan, holder: Holder) -> Ending:
+        plan, me, held = signed.plan, holder.me, holder.held
         assert held.estimate is not None
-        standard = self.local.standard(held.told) if isinstance(self.local, OwnRows) else None
+        standard = self.local.standard(held.told)
         large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
         model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
         disagreement = float(np.linalg.norm(held.x[me] - held.estimate))
         notes = ModelNotes(
             run=plan.run,
             epoch=plan.epoch,
-            hops=held.hop - member.first_hop,
+            hops=held.hop - holder.first_hop,
             members=tuple(one.name for one in plan.members),
-            reason=self.words(plan, member),
-            residuals=Residuals(_proven(plan, held.reason), disagreement),
+            reason=self.words(plan, holder),
+            residuals=FinalResiduals(_proven(plan, held.reason), disagreement),
             standard=standard,
             ring_digest=signed.digest,
         )
@@ -291,10 +281,10 @@ class Site:
             write_model(self.options.model, model, notes)
         return Ending(model, notes, held.estimate)
 
-    def words(self, plan: RingPlan, member: Member) -> str:
+    def words(self, plan: RingPlan, holder: Holder) -> str:
         """Why the ring stopped."""
-        held = member.held
-        hops = held.hop - member.first_hop
+        held = holder.held
+        hops = held.hop - holder.first_hop
         if held.reason == Reason.CONTENT:
             return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
         if held.reason == Reason.HOPS:
@@ -307,14 +297,12 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     path = folder / "runs" / run_id / PRIVACY
     if not path.exists():
         return None
-    content = json.loads(path.read_text())
-    return PrivacyStatus(content["visits"], tuple(Leak(**leak) for leak in content["leaks"]), content["sentence"])
+    return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
 
 
-def _proven(plan: RingPlan, reason: Reason | None) -> float:
+def _proven(plan: RingPlan, reason: Reason | None) -> float | None:
     """What the mean gradient is at most: where all were content, that is proven by their own residuals."""
-    tolerance = plan.stopping.tolerance
-    return tolerance if reason == Reason.CONTENT and tolerance is not None else float("nan")
+    return plan.stopping.tolerance if reason == Reason.CONTENT else None
 
 
 def ask(folder: Path, run_id: str, what: str, wanted: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The report put together."""
+"""The reproduction as a whole: every piece of it, the figures that can be made alone, and the report put together."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import roundelay
 from roundelay.comparison.field_methods import Kind
+from roundelay.paper.accuracy import accuracy_figure, accuracy_pieces
 from roundelay.paper.beyond import GAMMA_RUN, beyond_figure, beyond_pieces, gamma_figure
 from roundelay.paper.claims import CLAIMS
-from roundelay.paper.convergence import convergence_figure, convergence_pieces
 from roundelay.paper.counting import counting_pieces
 from roundelay.paper.document import Document, Found, Section, judge
 from roundelay.paper.eavesdropping import eavesdropping_figure, eavesdropping_pieces
 from roundelay.paper.example import evolution_figure, example_pieces, network_figure
 from roundelay.paper.inference import BACKWARDS, backwards_figure, inference_pieces
-from roundelay.paper.lemmas import lagrangian_figure, lagrangian_pieces, limit_pieces
 from roundelay.paper.pieces import Effort, Piece
 from roundelay.paper.readings import reading_pieces
 from roundelay.paper.tables import (
@@ -30,12 +29,15 @@ from roundelay.paper.tables import (
     slopes_table,
     units_table,
 )
+from roundelay.paper.theory import lagrangian_figure, lagrangian_pieces, limit_pieces
 from roundelay.paper.variations import variation_pieces
 from roundelay.plots.chart import ChartFigure
 
+TITLE = "Privacy-preserving incremental ADMM, reproduced and judged"
+
 
 @dataclass(frozen=True)
-class Entry:
+class PaperFigure:
     """A figure that can be made by itself."""
 
     name: str
@@ -51,45 +53,42 @@ def _of_kind(make: Callable[[Found, Effort, Kind], ChartFigure], kind: Kind) -> 
     return lambda found, effort: make(found, effort, kind)
 
 
-FIGURES: tuple[Entry, ...] = (
-    Entry("fig1", example_pieces(), network_figure),
-    Entry("fig2", example_pieces(), evolution_figure),
-    Entry("fig3", _named(convergence_pieces(), "fig3"), _of_kind(convergence_figure, "least squares")),
-    Entry("fig4", _named(eavesdropping_pieces(), "fig4"), _of_kind(eavesdropping_figure, "least squares")),
-    Entry("fig5", _named(convergence_pieces(), "fig5"), _of_kind(convergence_figure, "logistic")),
-    Entry("fig6", _named(eavesdropping_pieces(), "fig6"), _of_kind(eavesdropping_figure, "logistic")),
-    Entry("lagrangian", lagrangian_pieces(), lagrangian_figure),
-    Entry("remarks", _named(inference_pieces(), BACKWARDS), backwards_figure),
-    Entry("beyond", _named(beyond_pieces(), "beyond"), beyond_figure),
-    Entry("gamma", _named(beyond_pieces(), GAMMA_RUN), gamma_figure),
+FIGURES: tuple[PaperFigure, ...] = (
+    PaperFigure("fig1", example_pieces(), network_figure),
+    PaperFigure("fig2", example_pieces(), evolution_figure),
+    PaperFigure("fig3", _named(accuracy_pieces(), "fig3"), _of_kind(accuracy_figure, "least squares")),
+    PaperFigure("fig4", _named(eavesdropping_pieces(), "fig4"), _of_kind(eavesdropping_figure, "least squares")),
+    PaperFigure("fig5", _named(accuracy_pieces(), "fig5"), _of_kind(accuracy_figure, "logistic")),
+    PaperFigure("fig6", _named(eavesdropping_pieces(), "fig6"), _of_kind(eavesdropping_figure, "logistic")),
+    PaperFigure("lagrangian", lagrangian_pieces(), lagrangian_figure),
+    PaperFigure("remarks", _named(inference_pieces(), BACKWARDS), backwards_figure),
+    PaperFigure("beyond", _named(beyond_pieces(), "beyond"), beyond_figure),
+    PaperFigure("gamma", _named(beyond_pieces(), GAMMA_RUN), gamma_figure),
 )
 
 
 def all_pieces() -> tuple[Piece, ...]:
     """Everything that the report is made of; what takes longest comes first."""
     return (
-        *variation_pieces(), *beyond_pieces(), *convergence_pieces(), *inference_pieces(), *eavesdropping_pieces(),
+        *variation_pieces(), *beyond_pieces(), *accuracy_pieces(), *inference_pieces(), *eavesdropping_pieces(),
         *lagrangian_pieces(), *reading_pieces(), *limit_pieces(), *counting_pieces(), *example_pieces(),
     )  # fmt: skip
 
 
-def entry_named(name: str) -> Entry:
+def figure_named(name: str) -> PaperFigure:
     """The figure of this name."""
-    for entry in FIGURES:
-        if entry.name == name:
-            return entry
-    known = ", ".join(entry.name for entry in FIGURES)
+    for figure in FIGURES:
+        if figure.name == name:
+            return figure
+    known = ", ".join(figure.name for figure in FIGURES)
     raise ValueError(f"There is no figure {name!r}: use one of {known}, or none for the whole report.")
-
-
-TITLE = "Privacy-preserving incremental ADMM, reproduced and judged"
 
 
 def assemble(found: Found, effort: Effort) -> Document:
     """Claims first, then the paper's figures, its theory, both readings of what it leaves open, and what lies beyond."""
 
     def figure(name: str) -> ChartFigure:
-        return entry_named(name).make(found, effort)
+        return figure_named(name).make(found, effort)
 
     claims = tuple(judge(claim, found) for claim in CLAIMS)
     tally = [
@@ -131,7 +130,7 @@ def assemble(found: Found, effort: Effort) -> Document:
         ),
     )  # fmt: skip
     assert {item.name for section in sections for item in section.items if isinstance(item, ChartFigure)} == {
-        entry.name for entry in FIGURES
+        figure.name for figure in FIGURES
     }
     words = (
         "Every figure and every checkable claim of Ye, Chen, Xiao, Skoglund and Poor (IEEE Transactions on Signal"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from roundelay.comparison.workers import workers
+from roundelay.comparison.workers import Told, workers
 from roundelay.paper.document import Document, Judged
-from roundelay.paper.report.markup import CLAIMS, check_names, figures_of, tables_of
+from roundelay.paper.report.markup import CLAIMS_FILE, check_names, figures_of, tables_of
 from roundelay.plots.chart import ChartFigure, chart_numbers
 from roundelay.plots.chart_figure import draw_chart_figure
 from roundelay.plots.saving import save_figure
-
-# (what, done, total)
-Told = Callable[[str, int, int], None]
 
 
 def write_files(
@@ -43,7 +40,7 @@ def write_tables(document: Document, folder: Path) -> tuple[Path, ...]:
         _write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows) for table in tables_of(document)
     ]
     columns = [field.name for field in fields(Judged)]
-    return (*tables, _write_rows(folder / "data" / f"{CLAIMS}.csv", columns, map(astuple, document.claims)))
+    return (*tables, _write_rows(folder / "data" / f"{CLAIMS_FILE}.csv", columns, map(astuple, document.claims)))
 
 
 def _each_written(figures: Sequence[ChartFigure], folder: Path, processes: int) -> Iterator[tuple[Path, ...]]:

@@ -9,10 +9,25 @@ import numpy as np
 import pandas as pd
 
 import roundelay as rl
-from roundelay.comparison.field_methods import Kind
+from roundelay.comparison.field_methods import KINDS, Kind
 from roundelay.kernels import Vector
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.settings import FIGURE_OF, KINDS, LEVEL, METRICS, PANELS, SIX, Panel, method_named, place_of
+from roundelay.paper.settings import (
+    ACCURACY_FIGURE,
+    COCA,
+    I_ADMM,
+    IPW_ADMM,
+    LEVEL,
+    METRICS,
+    PANELS,
+    PI_ADMM1,
+    PI_ADMM2,
+    SIX,
+    W_ADMM,
+    Panel,
+    method_named,
+    place_of,
+)
 from roundelay.plots.chart import Chart, ChartFigure, Series
 
 # How far each method goes, at N = 100: far enough to see its slope or its floor.
@@ -27,7 +42,7 @@ TITLES = {"least squares": "decentralised least squares (“ridge”)", "logisti
 METRIC_WORDS = {"accuracy": "accuracy", "error": "common error"}
 
 
-def convergence_pieces() -> tuple[Piece, ...]:
+def accuracy_pieces() -> tuple[Piece, ...]:
     """One piece for each method in each panel of both figures."""
     return tuple(
         Piece(piece_name(kind, panel, method), measure_panel, (kind, panel, method))
@@ -39,7 +54,7 @@ def convergence_pieces() -> tuple[Piece, ...]:
 
 def piece_name(kind: Kind, panel: Panel, method: str) -> str:
     """What the piece is called."""
-    return f"{FIGURE_OF[kind]} {panel.title} {method}"
+    return f"{ACCURACY_FIGURE[kind]} {panel.title} {method}"
 
 
 def measure_panel(effort: Effort, kind: Kind, panel: Panel, method: str) -> Measured:
@@ -116,7 +131,7 @@ def seeds_of(found: Mapping[str, Measured], kind: Kind, panel: Panel, method: st
     return found[piece_name(kind, panel, method)].tables["seeds"]
 
 
-def units_of(found: Mapping[str, Measured], kind: Kind, panel: Panel, method: str, metric: str) -> Vector:
+def units_to_level(found: Mapping[str, Measured], kind: Kind, panel: Panel, method: str, metric: str) -> Vector:
     """Units to 1e-6 for each seed, infinite where it never got there."""
     return seeds_of(found, kind, panel, method)[f"units to 1e-6, {metric}"].to_numpy(np.float64)
 
@@ -125,15 +140,15 @@ def wins_of(
     found: Mapping[str, Measured], kind: Kind, panel: Panel, method: str, metric: str, among: tuple[str, ...] = SIX
 ) -> int:
     """In how many seeds this method reached 1e-6 with the fewest units of all."""
-    units = np.array([units_of(found, kind, panel, other, metric) for other in among])
+    units = np.array([units_to_level(found, kind, panel, other, metric) for other in among])
     best = units.min(axis=0)
     return int((np.isfinite(best) & (units[among.index(method)] == best)).sum())
 
 
-def convergence_figure(found: Mapping[str, Measured], effort: Effort, kind: Kind) -> ChartFigure:
+def accuracy_figure(found: Mapping[str, Measured], effort: Effort, kind: Kind) -> ChartFigure:
     """Fig. 3 or Fig. 5: above each other the paper's accuracy and the common error, a column for each network."""
     charts = tuple(_chart(found, kind, panel, metric) for metric in METRICS for panel in PANELS)
-    name = FIGURE_OF[kind]
+    name = ACCURACY_FIGURE[kind]
     return ChartFigure(
         name,
         f"Fig. {name[3:]}: accuracy over communication, {TITLES[kind]}",
@@ -169,11 +184,12 @@ def method_words(method: str, kind: Kind) -> str:
     """A method with its parameters, as the paper's legend has it."""
     squares = kind == "least squares"
     rho = "10" if squares else "1"
-    return {
-        "W-ADMM": f"W-ADMM (β={rho})",
-        "IPW-ADMM": f"IPW-ADMM (ρ=1, τ={'0' if squares else '3'}, M=25)",
-        "COCA": "COCA (c=1, α=1, ρ=0.85)",
-        "I-ADMM": f"I-ADMM (ρ={rho})",
-        "PI-ADMM1": f"PI-ADMM1 (ρ={rho})",
-        "PI-ADMM2": f"PI-ADMM2 (ρ={rho}, σ=10⁻³)",
-    }[method]
+    parameters = {
+        W_ADMM: f"β={rho}",
+        IPW_ADMM: f"ρ=1, τ={'0' if squares else '3'}, M=25",
+        COCA: "c=1, α=1, ρ=0.85",
+        I_ADMM: f"ρ={rho}",
+        PI_ADMM1: f"ρ={rho}",
+        PI_ADMM2: f"ρ={rho}, σ=10⁻³",
+    }
+    return f"{method} ({parameters[method]})"

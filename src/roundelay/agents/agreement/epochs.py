@@ -1,4 +1,4 @@
-"""What is new in a plan against the one of the epoch before, in sentences for the operator who must accept it."""
+"""The plan of a run's first epoch, from invitations, and of the next ones; and what is new in each, for who must accept it."""
 
 from __future__ import annotations
 
@@ -12,72 +12,9 @@ import numpy as np
 
 from roundelay.agents.agreement.invitations import Invitation, check_fits_task, check_same_columns
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
-from roundelay.agents.agreement.tables import in_short
 from roundelay.networks import Network
-from roundelay.networks.checks import join_names, shorten_names
-
-
-@dataclass(frozen=True)
-class Lap:
-    """The members, numbered as the token first meets them; the lap, which starts at 0; and the links."""
-
-    members: tuple[Member, ...]
-    order: tuple[int, ...]
-    links: tuple[tuple[int, int], ...]
-
-
-def plan_lap(members: Sequence[Member], links: Iterable[tuple[str, str]] | None, first: str) -> Lap:
-    """A Hamiltonian cycle of the links where there is one, else a closed walk; it starts at the site called `first`.
-
-    Either end of a link may dial the other, but one of them must have an address: links without one do not count.
-    """
-    names = [member.name for member in members]
-    numbers = {name: number for number, name in enumerate(names)}
-    given = set(combinations(range(len(members)), 2)) if links is None else _numbered(links, numbers)
-    usable = sorted((a, b) for a, b in given if members[a].address or members[b].address)
-    tour = _network(members, usable, given).tour().order.tolist()
-    start = tour.index(_number(first, numbers))
-    walk = [*tour[start:], *tour[:start]]
-    met = list(dict.fromkeys(walk))  # as the token first meets them
-    place = {old: new for new, old in enumerate(met)}
-    pairs = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in usable)
-    return Lap(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
-
-
-def _network(members: Sequence[Member], usable: list[tuple[int, int]], given: set[tuple[int, int]]) -> Network:
-    names = tuple(member.name for member in members)
-    try:
-        return Network(len(members), np.array(usable, np.int64).reshape(-1, 2), labels=names)
-    except ValueError as error:
-        unreachable = [(names[a], names[b]) for a, b in sorted(given - set(usable))]
-        if not unreachable:
-            raise ValueError(f"The sites can't make a ring. {error}") from None
-    silent = sorted({name for pair in unreachable for name in pair})
-    pairs = shorten_names([f"{a} and {b}" for a, b in unreachable], len(unreachable), most=3)
-    raise ValueError(
-        f"The sites can't make a ring: neither end of the link between {pairs} has an address, so that neither can dial the "
-        f"other. Give {silent[0] if len(silent) == 1 else 'some of ' + join_names(silent[:20])} an address by --address, "
-        "and make new invitations."
-    )
-
-
-def _numbered(links: Iterable[tuple[str, str]], numbers: dict[str, int]) -> set[tuple[int, int]]:
-    pairs: set[tuple[int, int]] = set()
-    for a, b in links:
-        first, second = sorted((_number(a, numbers), _number(b, numbers)))
-        if first == second:
-            raise ValueError(f"A link joins {in_short(a)} to itself: leave it out.")
-        pairs.add((first, second))
-    return pairs
-
-
-def _number(name: str, numbers: dict[str, int]) -> int:
-    if name not in numbers:
-        raise ValueError(
-            f"There is no site {in_short(name)} among the members: they are {shorten_names(list(numbers)[:20], len(numbers), 20)}."
-        )
-    return numbers[name]
-
+from roundelay.networks.network_checks import join_names, shorten_names
+from roundelay.tables import in_short
 
 Pairs = Iterable[tuple[str, str]]
 USUAL_STOPPING = Stopping()
@@ -105,14 +42,14 @@ def plan_ring(
             check_fits_task(task, invitations[0])
     members = [invitation.member for invitation in invitations]
     _refuse_twins(members)
-    lap = plan_lap(members, links, first or members[0].name)
+    circuit = plan_circuit(members, links, first or members[0].name)
     return RingPlan(
-        secrets.token_hex(16), 0, lap.members, lap.order, lap.links, algorithm=algorithm, task=task, stopping=stopping,
+        secrets.token_hex(16), 0, circuit.members, circuit.order, circuit.links, algorithm=algorithm, task=task, stopping=stopping,
         warm=warm,
     )  # fmt: skip
 
 
-def dropped(plan: RingPlan, names: Sequence[str], links: Pairs | None = None, *, previous: str) -> RingPlan:
+def plan_without(plan: RingPlan, names: Sequence[str], links: Pairs | None = None, *, previous: str) -> RingPlan:
     """The next epoch, without these sites; a site that leaves by its own wish is dropped too.
 
     `links` are those of the new ring; None keeps what is left of the old ones. `previous` is the digest of the file of
@@ -128,7 +65,9 @@ def dropped(plan: RingPlan, names: Sequence[str], links: Pairs | None = None, *,
     return _next(plan, stay, _old_links(plan, stay) if links is None else links, previous)
 
 
-def joined(plan: RingPlan, invitations: Sequence[Invitation], links: Pairs | None = None, *, previous: str) -> RingPlan:
+def plan_with(
+    plan: RingPlan, invitations: Sequence[Invitation], links: Pairs | None = None, *, previous: str
+) -> RingPlan:
     """The next epoch, with these sites too; None for `links` keeps the old ones and links newcomers with everybody."""
     if not invitations:
         raise ValueError("No site joins: give the invitations of the newcomers.")
@@ -149,7 +88,7 @@ def joined(plan: RingPlan, invitations: Sequence[Invitation], links: Pairs | Non
     return _next(plan, members, links, previous)
 
 
-def renewed(plan: RingPlan, invitation: Invitation, *, previous: str) -> RingPlan:
+def plan_renewed(plan: RingPlan, invitation: Invitation, *, previous: str) -> RingPlan:
     """The next epoch, in which a member has the certificate, the mask key and the address of its new invitation."""
     number = plan.number_of(invitation.name)
     if plan.members[number] == invitation.member:
@@ -169,8 +108,10 @@ def _next(plan: RingPlan, members: Sequence[Member], links: Pairs, previous: str
     _refuse_twins(members)
     stay = {member.name for member in members}
     first = next(plan.members[place].name for place in plan.order if plan.members[place].name in stay)
-    lap: Lap = plan_lap(members, links, first)
-    return replace(plan, epoch=plan.epoch + 1, members=lap.members, order=lap.order, links=lap.links, previous=previous)
+    circuit = plan_circuit(members, links, first)
+    return replace(
+        plan, epoch=plan.epoch + 1, members=circuit.members, order=circuit.order, links=circuit.links, previous=previous
+    )
 
 
 def _old_links(plan: RingPlan, members: Sequence[Member]) -> list[tuple[str, str]]:
@@ -190,6 +131,74 @@ def _refuse_twins(members: Sequence[Member]) -> None:
                     f"{seen[value]} and {member.name} have the same {words}: let each site make an identity of its own."
                 )
             seen[value] = member.name
+
+
+# ---------------------------------------------------------------- the lap
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The members, numbered as the token first meets them; the lap, which starts at 0; and the links."""
+
+    members: tuple[Member, ...]
+    order: tuple[int, ...]
+    links: tuple[tuple[int, int], ...]
+
+
+def plan_circuit(members: Sequence[Member], links: Pairs | None, first: str) -> Circuit:
+    """A Hamiltonian cycle of the links where there is one, else a closed walk; it starts at the site called `first`.
+
+    Either end of a link may dial the other, but one of them must have an address: links without one do not count.
+    """
+    names = [member.name for member in members]
+    numbers = {name: number for number, name in enumerate(names)}
+    given = set(combinations(range(len(members)), 2)) if links is None else _numbered(links, numbers)
+    usable = sorted((a, b) for a, b in given if members[a].address or members[b].address)
+    tour = _network(members, usable, given).tour().order.tolist()
+    start = tour.index(_number(first, numbers))
+    walk = [*tour[start:], *tour[:start]]
+    met = list(dict.fromkeys(walk))  # as the token first meets them
+    place = {old: new for new, old in enumerate(met)}
+    pairs = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in usable)
+    return Circuit(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
+
+
+def _network(members: Sequence[Member], usable: list[tuple[int, int]], given: set[tuple[int, int]]) -> Network:
+    names = tuple(member.name for member in members)
+    try:
+        return Network(len(members), np.array(usable, np.int64).reshape(-1, 2), labels=names)
+    except ValueError as error:
+        unreachable = [(names[a], names[b]) for a, b in sorted(given - set(usable))]
+        if not unreachable:
+            raise ValueError(f"The sites can't make a ring. {error}") from None
+    silent = sorted({name for pair in unreachable for name in pair})
+    pairs = shorten_names([f"{a} and {b}" for a, b in unreachable], len(unreachable), most=3)
+    raise ValueError(
+        f"The sites can't make a ring: neither end of the link between {pairs} has an address, so that neither can dial the "
+        f"other. Give {silent[0] if len(silent) == 1 else 'some of ' + join_names(silent[:20])} an address by --address, "
+        "and make new invitations."
+    )
+
+
+def _numbered(links: Pairs, numbers: dict[str, int]) -> set[tuple[int, int]]:
+    pairs: set[tuple[int, int]] = set()
+    for a, b in links:
+        first, second = sorted((_number(a, numbers), _number(b, numbers)))
+        if first == second:
+            raise ValueError(f"A link joins {in_short(a)} to itself: leave it out.")
+        pairs.add((first, second))
+    return pairs
+
+
+def _number(name: str, numbers: dict[str, int]) -> int:
+    if name not in numbers:
+        raise ValueError(
+            f"There is no site {in_short(name)} among the members: they are {shorten_names(list(numbers)[:20], len(numbers), 20)}."
+        )
+    return numbers[name]
+
+
+# ---------------------------------------------------------------- what is new
 
 
 def changes(before: RingPlan, after: RingPlan) -> tuple[str, ...]:

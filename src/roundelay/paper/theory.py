@@ -1,4 +1,7 @@
-"""Theorem 1: the limit of PI-ADMM1 is a KKT point; and what happens where its conditions hold and where they do not."""
+"""The theory, run: Lemmas 2 and 4 say that the Lagrangian falls, Theorem 1 that the limit of PI-ADMM1 is a KKT point.
+
+Each where its conditions hold; the theorem also where they do not.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,23 @@ import pandas as pd
 import roundelay as rl
 from roundelay.kernels import Vector
 from roundelay.paper.pieces import Effort, Measured, Piece
-from roundelay.paper.settings import DIM, SAMPLES
+from roundelay.paper.settings import AGENTS, DENSITY, DIM, SAMPLES
 from roundelay.plots.chart import Chart, ChartFigure, Series
 
-AGENTS, DENSITY, LAPS = 100, 0.3, 12
+LAPS = 12
 # A rise below this share of the Lagrangian's size is rounding.
-ROUNDING = 1e-12
+_ROUNDING = 1e-12
 # How far above its bound γ is drawn, and how far it spreads.
 GAMMA_FACTOR, GAMMA_SPREAD = 1.25, 0.1
 SCALINGS = ("half-sum", "mean", "logistic")
 STARTS = ("zero", "random")
+LIMITS = "limit of PI-ADMM1"
+LAPS_PROVEN, LAPS_PAPER = 150, 100
+SETTINGS = ("conditions of Lemma 4", "the paper's γ")
+RESIDUALS = ("kkt_gradient", "kkt_multipliers", "kkt_consensus")
+
+
+# ------------------------------------------------------------ Lemmas 2 and 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ def measure_case(effort: Effort, case: Case) -> Measured:
         )  # fmt: skip
         values = run.column("augmented_lagrangian")
         least = float(problem.values(np.tile(problem.optimum, (AGENTS, 1))).sum())
-        rises, below = rises_of(values), values < least - ROUNDING * abs(least)
+        rises, below = rises_of(values), values < least - _ROUNDING * abs(least)
         rows.append(
             {
                 "seed": seed,
@@ -106,7 +116,7 @@ def measure_case(effort: Effort, case: Case) -> Measured:
 def rises_of(values: Vector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """At which hops the value rose by more than rounding."""
     scale = np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
-    return np.diff(values) > ROUNDING * scale
+    return np.diff(values) > _ROUNDING * scale
 
 
 def lagrangian_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFigure:
@@ -136,15 +146,12 @@ def lagrangian_figure(found: Mapping[str, Measured], effort: Effort) -> ChartFig
     )
 
 
-NAME = "limit of PI-ADMM1"
-LAPS_PROVEN, LAPS_PAPER = 150, 100
-SETTINGS = ("conditions of Lemma 4", "the paper's γ")
-RESIDUALS = ("kkt_gradient", "kkt_multipliers", "kkt_consensus")
+# ------------------------------------------------------------ Theorem 1
 
 
 def limit_pieces() -> tuple[Piece, ...]:
     """One piece."""
-    return (Piece(NAME, measure_limits),)
+    return (Piece(LIMITS, measure_limits),)
 
 
 def measure_limits(effort: Effort) -> Measured:

@@ -1,4 +1,4 @@
-"""What a comparison leaves behind."""
+"""What a comparison leaves behind: a row for each method, as a table, as text and as figures."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roundelay.comparison.costs import Reached, amount, brief, in_words, reached, short
+from roundelay.comparison.costs import Reached, amount, brief, reached, short
 from roundelay.comparison.naming import parameters_in_words
 from roundelay.engine import Ensemble
+from roundelay.networks.network_checks import join_names
 from roundelay.plots import plot_convergence, save_figure
 from roundelay.plots.style import Cost
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+SUFFIXES = ("png", "svg")
+_WIDTH = 110
+
+# What stands in the table where there is no cost; the sentences below it say more.
+NO_COST = {"floor": "floor", "diverged": "diverged", "budget": "not yet"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,106 +47,6 @@ class Row:
     final_error: float
     stops: Mapping[str, int]
     words: str
-
-
-def row_of(
-    name: str, algorithm: Any, ensemble: Ensemble, levels: Sequence[float], axes: Sequence[Cost], column: str
-) -> Row:
-    """The row of a method that was run."""
-    costs = {axis: tuple(reached(ensemble, level, column, axis) for level in levels) for axis in axes}
-    return Row(
-        name,
-        algorithm,
-        parameters_in_words([run.algorithm for run in ensemble]),
-        costs,
-        float(np.median([run.history[column].iloc[-1] for run in ensemble])),
-        dict(Counter(run.stop for run in ensemble)),
-        _outcome(costs["units"], len(ensemble)),
-    )
-
-
-def row_without(name: str, algorithm: Any, why: str, words: str, levels: Sequence[float], axes: Sequence[Cost]) -> Row:
-    """The row of a method that was refused, or interrupted."""
-    costs = {axis: tuple(Reached(level, axis, math.inf, 0, why, why) for level in levels) for axis in axes}
-    return Row(name, algorithm, parameters_in_words([algorithm]), costs, math.nan, {}, words)
-
-
-def _outcome(costs: Sequence[Reached], seeds: int) -> str:
-    """What came of it, in a sentence or two."""
-    missed = [cost for cost in costs if cost.why_not]
-    partly = [cost for cost in costs if not cost.why_not and cost.seeds < seeds]
-    sentences = []
-    if not missed:
-        sentences.append("It reached every level.")
-    else:
-        levels = in_words([short(cost.level) for cost in missed])
-        sentences.append(f"To {levels}: {missed[-1].words}.")
-    sentences += [f"{cost.seeds} of {seeds} seeds reached {short(cost.level)}." for cost in partly]
-    return " ".join(sentences)
-
-
-WIDTH = 110
-
-# What stands in the table where there is no cost; the sentences below it say more.
-NO_COST = {"floor": "floor", "diverged": "diverged", "budget": "not yet"}
-
-
-def comparison_in_text(
-    rows: Sequence[Row], levels: Sequence[float], axes: Sequence[Cost], column: str, seeds: Sequence[int], units: float
-) -> str:
-    """A table for each axis, then the parameters of each method, then what became of those that did not get there."""
-    times = "one seed" if len(seeds) == 1 else f"the median of {len(seeds)} seeds"
-    heading = (
-        f"What it costs until the {column.replace('_', ' ')} stays at or below a level: {times}, "
-        f"at most about {units:,.0f} units."
-    )
-    blocks = [textwrap.fill(heading, WIDTH), *(_table(rows, levels, axis) for axis in axes)]
-    blocks.append(_notes("parameters", [(row.name, row.parameters) for row in rows]))
-    unsettled = [(row.name, row.words) for row in rows if row.costs and not _whole(row, len(seeds))]
-    if unsettled:
-        blocks.append(_notes("outcomes", unsettled))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _whole(row: Row, seeds: int) -> bool:
-    """Whether every seed reached every level."""
-    return all(cost.seeds == seeds for cost in row.costs["units"])
-
-
-def _table(rows: Sequence[Row], levels: Sequence[float], axis: Cost) -> str:
-    head = [axis, *(f"to {short(level)}" for level in levels), "final error"]
-    body = [[row.name, *(_cell(cost) for cost in row.costs[axis]), _error(row.final_error)] for row in rows]
-    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-    lines = [_line(head, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
-    return "\n".join([*lines, *(_line(cells, widths) for cells in body)])
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = [
-        f"{cell:<{width}}" if not place else f"{cell:>{width}}"
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  ".join([first, *others]).rstrip()
-
-
-def _cell(cost: Reached) -> str:
-    return amount(cost.cost, cost.axis) if math.isfinite(cost.cost) else NO_COST.get(cost.why_not, cost.why_not)
-
-
-def _error(error: float) -> str:
-    return "–" if math.isnan(error) else brief(error)
-
-
-def _notes(title: str, notes: Sequence[tuple[str, str]]) -> str:
-    indent = max(len(name) for name, _ in notes) + 2
-    lines = [title]
-    for name, words in notes:
-        wrapped = textwrap.wrap(words, max(WIDTH - indent, 40), break_long_words=False, break_on_hyphens=False)
-        lines.append(f"{name:<{indent}}" + f"\n{' ' * indent}".join(wrapped))
-    return "\n".join(lines)
-
-
-SUFFIXES = ("png", "svg")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +92,7 @@ class Comparison:
         if not self.ensembles:
             raise ValueError("No method could be run, so there is nothing to draw: `text()` says why.")
         missing = [row.name for row in self.rows if row.name not in self.ensembles]
-        title = textwrap.fill(f"Not drawn, since not run: {in_words(missing)}", 90) if missing else None
+        title = textwrap.fill(f"Not drawn, since not run: {join_names(missing)}", 90) if missing else None
         figure = plot_convergence(self.ensembles, self.column, title=title, over=over, log_cost=True)
         if self.column == "error":  # below this all but the one pass have stopped
             bottom, _ = figure.axes[0].get_ylim()
@@ -214,3 +122,100 @@ class Comparison:
             "parameters": row.parameters,
             "outcome": row.words,
         }
+
+
+# ------------------------------------------------------------ a row
+
+
+def row_of(
+    name: str, algorithm: Any, ensemble: Ensemble, levels: Sequence[float], axes: Sequence[Cost], column: str
+) -> Row:
+    """The row of a method that was run."""
+    costs = {axis: tuple(reached(ensemble, level, column, axis) for level in levels) for axis in axes}
+    return Row(
+        name,
+        algorithm,
+        parameters_in_words([run.algorithm for run in ensemble]),
+        costs,
+        float(np.median([run.history[column].iloc[-1] for run in ensemble])),
+        dict(Counter(run.stop for run in ensemble)),
+        _outcome(costs["units"], len(ensemble)),
+    )
+
+
+def row_without(name: str, algorithm: Any, why: str, words: str, levels: Sequence[float], axes: Sequence[Cost]) -> Row:
+    """The row of a method that was refused, or interrupted."""
+    costs = {axis: tuple(Reached(level, axis, math.inf, 0, why, why) for level in levels) for axis in axes}
+    return Row(name, algorithm, parameters_in_words([algorithm]), costs, math.nan, {}, words)
+
+
+def _outcome(costs: Sequence[Reached], seeds: int) -> str:
+    """What came of it, in a sentence or two."""
+    missed = [cost for cost in costs if cost.why_not]
+    partly = [cost for cost in costs if not cost.why_not and cost.seeds < seeds]
+    sentences = []
+    if not missed:
+        sentences.append("It reached every level.")
+    else:
+        levels = join_names([short(cost.level) for cost in missed])
+        sentences.append(f"To {levels}: {missed[-1].words}.")
+    sentences += [f"{cost.seeds} of {seeds} seeds reached {short(cost.level)}." for cost in partly]
+    return " ".join(sentences)
+
+
+# ------------------------------------------------------------ the text
+
+
+def comparison_in_text(
+    rows: Sequence[Row], levels: Sequence[float], axes: Sequence[Cost], column: str, seeds: Sequence[int], units: float
+) -> str:
+    """A table for each axis, then the parameters of each method, then what became of those that did not get there."""
+    times = "one seed" if len(seeds) == 1 else f"the median of {len(seeds)} seeds"
+    heading = (
+        f"What it costs until the {column.replace('_', ' ')} stays at or below a level: {times}, "
+        f"at most about {units:,.0f} units."
+    )
+    blocks = [textwrap.fill(heading, _WIDTH), *(_table(rows, levels, axis) for axis in axes)]
+    blocks.append(_notes("parameters", [(row.name, row.parameters) for row in rows]))
+    unsettled = [(row.name, row.words) for row in rows if row.costs and not _whole(row, len(seeds))]
+    if unsettled:
+        blocks.append(_notes("outcomes", unsettled))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _whole(row: Row, seeds: int) -> bool:
+    """Whether every seed reached every level."""
+    return all(cost.seeds == seeds for cost in row.costs["units"])
+
+
+def _table(rows: Sequence[Row], levels: Sequence[float], axis: Cost) -> str:
+    head = [axis, *(f"to {short(level)}" for level in levels), "final error"]
+    body = [[row.name, *(_cell(cost) for cost in row.costs[axis]), _error(row.final_error)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    lines = [_line(head, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
+    return "\n".join([*lines, *(_line(cells, widths) for cells in body)])
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = [
+        f"{cell:<{width}}" if not place else f"{cell:>{width}}"
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join([first, *others]).rstrip()
+
+
+def _cell(cost: Reached) -> str:
+    return amount(cost.cost, cost.axis) if math.isfinite(cost.cost) else NO_COST.get(cost.why_not, cost.why_not)
+
+
+def _error(error: float) -> str:
+    return "–" if math.isnan(error) else brief(error)
+
+
+def _notes(title: str, notes: Sequence[tuple[str, str]]) -> str:
+    indent = max(len(name) for name, _ in notes) + 2
+    lines = [title]
+    for name, words in notes:
+        wrapped = textwrap.wrap(words, max(_WIDTH - indent, 40), break_long_words=False, break_on_hyphens=False)
+        lines.append(f"{name:<{indent}}" + f"\n{' ' * indent}".join(wrapped))
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Runs that spend a budget of units, whatever a step of the method costs."""
+"""Where methods meet: the same problems, networks and seeds, and a budget of units, whatever a step of a method costs."""
 
 from __future__ import annotations
 
@@ -14,61 +14,12 @@ from roundelay.algorithms.token_method import vectors_of
 from roundelay.comparison.costs import spent
 from roundelay.engine import Ensemble
 from roundelay.engine.assemble import EngineChoice
-from roundelay.engine.checks import check_conditions, check_seed, the_method, the_network, the_problem
+from roundelay.engine.checks import check_conditions, check_seed, the_method, the_network, the_problem, the_seeds
 from roundelay.engine.drive import Report
 from roundelay.engine.simulate import simulate
-from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.problems import Problem
-
-# How long a run is that costs nothing.
-FREE_STEPS = 1000
-
-
-def units_a_step(
-    algorithm: Any, problem: Problem, network: Network, conditions: NetworkConditions | None = None
-) -> float:
-    """About what one hop, or one iteration, costs in units, with what is sent again; less where messages are censored."""
-    _, method = the_method(algorithm, problem, network)
-    dim, again = problem.dim, 1.0 if conditions is None else conditions.attempts
-    if hasattr(method, "mixing"):
-        numbers, bits = method.channel.compressor.weight(dim)
-        arcs = len(method.mixing.numbers(network).neighbours)
-        again = again if conditions is not None and conditions.resend else 1.0
-        return again * float(method.talking() * method.speeches * method.vectors * arcs * (numbers + bits / 32.0) / dim)
-    if hasattr(method, "walk"):
-        return again * vectors_of(method)
-    return again * (dim + 3) / 2.0
-
-
-def steps_for(
-    algorithm: Any, problem: Problem, network: Network, units: float, conditions: NetworkConditions | None = None
-) -> dict[str, int]:
-    """The length that spends about so many units, as `simulate` takes it: hops or iterations."""
-    _, method = the_method(algorithm, problem, network)
-    if not (hasattr(method, "mixing") or hasattr(method, "walk")):
-        return {}  # the one pass has its own length
-    cost = units_a_step(algorithm, problem, network, conditions)
-    steps = max(1, math.ceil(units / cost)) if cost > 0.0 else FREE_STEPS  # one agent alone sends nothing
-    return {"iterations" if hasattr(method, "mixing") else "hops": steps}
-
-
-# From one row to the next, once not every step has one: about 1500 rows for two million steps.
-RATIO = 1.007
-
-
-def geometric_marks(steps: int) -> list[int]:
-    """Every step at first, then one every 0.7 %: methods that are a hundred times quicker are seen as sharply.
-
-    The marks of a shorter run are the first of a longer one's, so that the length of a run does not change what is
-    read off it.
-    """
-    every = round(1.0 / (RATIO - 1.0))
-    later = math.ceil(math.log(max(steps, every) / every) / math.log(RATIO))
-    marks = np.concatenate([np.arange(every), np.floor(every * RATIO ** np.arange(later + 1))]).astype(np.int64)
-    return [int(mark) for mark in np.unique(marks) if mark <= steps]
-
 
 # A method that says less than it might, since its messages are censored, is run again for longer: so many times at
 # most, and each time so many times as long at most.
@@ -76,6 +27,10 @@ LENGTHENINGS = 3
 LONGER = 8.0
 # A run that has spent this share of the budget has spent it.
 ENOUGH = 0.9
+# How long a run is that costs nothing.
+FREE_STEPS = 1000
+# From one row to the next, once not every step has one: about 1500 rows for two million steps.
+RATIO = 1.007
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +87,7 @@ class Ground:
         )
 
 
-def ground(
+def checked_ground(
     problem: Problem | Callable[[int], Problem],
     network: Network | Callable[[int], Network],
     seeds: Sequence[int],
@@ -140,11 +95,7 @@ def ground(
     engine: EngineChoice,
 ) -> Ground:
     """Check what all methods share, so that what is wrong with it is not taken for a fault of a method."""
-    if isinstance(seeds, (int, str)) or not np.iterable(seeds):
-        raise ValueError(f"seeds is {seeds!r}: give a list of seeds, for instance range(10).")
-    keys = tuple(whole_number("A seed", seed) for seed in seeds)
-    if not keys:
-        raise ValueError("seeds is empty: give at least one seed.")
+    keys = the_seeds(seeds)
     if len(set(keys)) < len(keys):
         raise ValueError("A seed is given twice, and would count twice: give each once.")
     check_conditions(conditions)
@@ -177,3 +128,43 @@ def _lengthened(ensemble: Ensemble, steps: dict[str, int], units: float) -> dict
         return steps
     factor = min(LONGER, units / max(*unfinished, units / LONGER))
     return {noun: int(np.ceil(length * factor)) for noun, length in steps.items()}
+
+
+def units_a_step(
+    algorithm: Any, problem: Problem, network: Network, conditions: NetworkConditions | None = None
+) -> float:
+    """About what one hop, or one iteration, costs in units, with what is sent again; less where messages are censored."""
+    _, method = the_method(algorithm, problem, network)
+    dim, again = problem.dim, 1.0 if conditions is None else conditions.attempts
+    if hasattr(method, "mixing"):
+        numbers, bits = method.channel.compressor.weight(dim)
+        arcs = len(method.mixing.numbers(network).neighbours)
+        again = again if conditions is not None and conditions.resend else 1.0
+        return again * float(method.talking() * method.speeches * method.vectors * arcs * (numbers + bits / 32.0) / dim)
+    if hasattr(method, "walk"):
+        return again * vectors_of(method)
+    return again * (dim + 3) / 2.0
+
+
+def steps_for(
+    algorithm: Any, problem: Problem, network: Network, units: float, conditions: NetworkConditions | None = None
+) -> dict[str, int]:
+    """The length that spends about so many units, as `simulate` takes it: hops or iterations."""
+    _, method = the_method(algorithm, problem, network)
+    if not (hasattr(method, "mixing") or hasattr(method, "walk")):
+        return {}  # the one pass has its own length
+    cost = units_a_step(algorithm, problem, network, conditions)
+    steps = max(1, math.ceil(units / cost)) if cost > 0.0 else FREE_STEPS  # one agent alone sends nothing
+    return {"iterations" if hasattr(method, "mixing") else "hops": steps}
+
+
+def geometric_marks(steps: int) -> list[int]:
+    """Every step at first, then one every 0.7 %: methods that are a hundred times quicker are seen as sharply.
+
+    The marks of a shorter run are the first of a longer one's, so that the length of a run does not change what is
+    read off it.
+    """
+    every = round(1.0 / (RATIO - 1.0))
+    later = math.ceil(math.log(max(steps, every) / every) / math.log(RATIO))
+    marks = np.concatenate([np.arange(every), np.floor(every * RATIO ** np.arange(later + 1))]).astype(np.int64)
+    return [int(mark) for mark in np.unique(marks) if mark <= steps]

@@ -1,4 +1,4 @@
-"""What a network is given must make sense; where it does not, the error says what, where, and what to do."""
+"""What a network is given must make sense; where it does not, an error says what, where, and what to do, in these words."""
 
 from __future__ import annotations
 
@@ -9,26 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-
-def join_names(names: Sequence[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def shorten_names(first_names: Sequence[str], total: int, most: int = 8) -> str:
-    """Return names between commas, the first `most` of them where there are more, and how many are left."""
-    if total <= most:
-        return ", ".join(first_names[:total])
-    return f"{', '.join(first_names[:most])} and {total - most} more"
-
-
-Entry = TypeVar("Entry", bound=np.generic)
-
-
-def read_only(array: NDArray[Entry]) -> NDArray[Entry]:
-    """Return the array, no longer writable."""
-    array.flags.writeable = False
-    return array
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 def checked_agents(agents: int) -> int:
@@ -116,6 +97,24 @@ def checked_time_limit(time_limit: float) -> float:
     if not seconds >= 0:
         raise ValueError(f"The time limit is {seconds:g} seconds, and must be zero or more.")
     return seconds
+
+
+def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
+    """Return the array, no longer writable."""
+    array.flags.writeable = False
+    return array
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"; nothing for none."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def shorten_names(first_names: Sequence[str], total: int, most: int = 8) -> str:
+    """Return names between commas, the first `most` of them where there are more, and how many are left."""
+    if total <= most:
+        return ", ".join(first_names[:total])
+    return f"{', '.join(first_names[:most])} and {total - most} more"
 
 
 def _pair(row: NDArray[np.integer]) -> str:

@@ -1,4 +1,4 @@
-"""All that a run of a gossip method holds."""
+"""Run a gossip method: all that such a run holds, its iterations, and what is left of them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,71 @@ from numpy.typing import NDArray
 from roundelay.algorithms.gossip import GossipMethod
 from roundelay.algorithms.gossip.mixing import MixingNumbers
 from roundelay.engine import gossip_loop
-from roundelay.engine import token_loop as loop
+from roundelay.engine.assemble import gossip_assembly
+from roundelay.engine.checks import Options, check_gossip, check_reader, check_tolerance, marks_of, steps_of
+from roundelay.engine.drive import Driver, Request, steps_of_rows
 from roundelay.engine.monitors import Snapshot
+from roundelay.engine.result import HistoryRows, Run, StopKind, bytes_a_message, outcome_in_words
 from roundelay.engine.state import DIVERGENCE, new_gauge
-from roundelay.kernels import Matrix, Numbers, Vector
-from roundelay.links.conditions import NetworkConditions
+from roundelay.engine.token_loop import Gauge
+from roundelay.kernels import Integers, Matrix, Numbers, Vector
 from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
 from roundelay.problems import Problem
+
+
+def run_gossip(request: Request) -> Run:
+    """Make the iterations until there is a reason to stop, and what is left of them."""
+    method: GossipMethod = request.method
+    problem, network, options, name = request.problem, request.network, request.options, request.name
+    iterations = steps_of(options, "iterations", name)
+    check_gossip(options, method, name)
+    check_reader(options.reader, problem.agents)
+    check_tolerance(options.tolerance)
+    marks, mixing = marks_of(options.record, iterations), method.mixing.numbers(network)
+
+    assembly = gossip_assembly(method, problem, network, mixing, options.conditions)
+    driver = Driver(assembly, request, iterations, "iterations")
+    state = new_gossip_state(method, problem, network, mixing, request.seed, marks, options)
+    stop: StopKind | None = None
+    with driver.under_way():
+        while stop is None:
+            status = driver.advance(state, driver.until(state))
+            stop = driver.reason_to_stop(state, status)
+    driver.write_last_row(state)
+
+    rows = _history_rows(state, driver.columns)
+    return Run(
+        algorithm=request.algorithm,
+        seed=request.seed,
+        engine=driver.prepared.engine,
+        engine_reason=driver.prepared.reason,
+        outcome=outcome_in_words(stop, state.step, "iteration", options.tolerance),
+        stop=stop,
+        steps=state.step,
+        units=rows.units[-1].item(),
+        estimate=rows.tokens[-1],
+        x=state.states.x,
+        y=state.multipliers,
+        optimum=np.array(state.gauge.optimum),
+        record=rows,
+        conditions=options.conditions,
+        problem=problem,
+    )
+
+
+# ---------------------------------------------------------------- all that it holds
 
 
 @dataclass(frozen=True, eq=False)
 class GossipState:
     """What the loop is handed, besides the numbers of the parts and the seed; it changes the arrays in place."""
 
-    method: GossipMethod
     states: Any
     mail: gossip_loop.Mail
     links: Any
-    clock: NDArray[np.int64]
-    gauge: loop.Gauge
+    clock: Integers
+    gauge: Gauge
     log: gossip_loop.GossipLog
     rule: gossip_loop.GossipRule
 
@@ -50,7 +95,7 @@ class GossipState:
         return int(self.clock[gossip_loop.MARK])
 
     @property
-    def marks(self) -> NDArray[np.int64]:
+    def marks(self) -> Integers:
         """The iterations at which the history has a row."""
         return self.log.marks
 
@@ -89,16 +134,15 @@ def new_gossip_state(
     network: Network,
     mixing: MixingNumbers,
     seed: int,
-    optimum: Vector,
-    marks: NDArray[np.int64],
-    tolerance: float | None,
-    conditions: NetworkConditions | None = None,
+    marks: Integers,
+    options: Options,
 ) -> GossipState:
     """The state before the first iteration, with room for a history at `marks`."""
     agents, dim, vectors, rows = problem.agents, problem.dim, method.vectors, len(marks) + 1
-    states = method.start_states(problem, network, seed)
+    states, optimum = method.start_states(problem, network, seed), problem.optimum
     first = np.linalg.norm(states.x - optimum, axis=1)
     scale = float(np.linalg.norm(optimum)) or 1.0
+    conditions, tolerance = options.conditions, options.tolerance
     links: Any = Numbers()
     posted = np.zeros((agents, vectors, dim))
     before = np.zeros_like(posted)
@@ -108,7 +152,6 @@ def new_gossip_state(
             posted = np.zeros((2 * agents + len(mixing.neighbours), vectors, dim))
             before = posted[agents : 2 * agents]
     return GossipState(
-        method,
         states,
         gossip_loop.Mail(
             posted,
@@ -136,4 +179,26 @@ def new_gossip_state(
         gossip_loop.GossipRule(
             -1.0 if tolerance is None else float(tolerance * scale), DIVERGENCE * max(float(first.max()), scale)
         ),
+    )
+
+
+# ---------------------------------------------------------------- what is made of a run that has ended
+
+
+def _history_rows(state: GossipState, monitors: dict[str, Vector]) -> HistoryRows:
+    """The rows of the history."""
+    log, rows, dim = state.log, state.rows, state.log.means.shape[1]
+    numbers, bits = log.numbers[:rows], log.bits[:rows]
+    # As the literature counts: a number of a quantised message is worth 32 bits. On the wire a number takes 64.
+    units: NDArray[Any] = numbers // dim if not (bits.any() or (numbers % dim).any()) else (numbers + bits / 32.0) / dim
+    return HistoryRows(
+        steps_of_rows(state),
+        units,
+        numbers * bytes_a_message(1) + -(-bits // 8),
+        log.seconds[:rows].copy(),
+        log.accuracy[:rows].copy(),
+        log.error[:rows].copy(),
+        log.consensus[:rows].copy(),
+        log.means[:rows].copy(),
+        monitors,
     )

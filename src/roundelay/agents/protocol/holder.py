@@ -1,4 +1,4 @@
-"""What a member does with the baton: the mathematics of one agent, without a word about links or files."""
+"""What the holder of a baton makes of it: the mathematics of one agent, without a word about links or files."""
 
 from __future__ import annotations
 
@@ -14,58 +14,36 @@ import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.data.statistics import decode_limbs, encode_limbs, hide_carries
+from roundelay.agents.data.statistics import LIMBS, decode_limbs, encode_limbs, hide_carries
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
-from roundelay.algorithms.token_method import TokenADMM
-from roundelay.engine import token_loop as loop
+from roundelay.algorithms.parts.starts import OneAgent
+from roundelay.algorithms.slots import Agents
+from roundelay.algorithms.token_method import has_shares
+from roundelay.engine import token_loop
 from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
-from roundelay.engine.laps import Lap, lap_along, lap_at
-from roundelay.kernels import Integers, Matrix, Part, Vector
+from roundelay.engine.token_run import Lap, lap_along, lap_at
+from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal
 from roundelay.networks.walks import tour_part
 from roundelay.problems import OwnProblem
 
-# Of glibc's malloc.h.
-TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
-KEEP = 2**30
-
-
-def keep_freed_memory() -> None:
-    """Let large blocks that are freed be used again.
-
-    Otherwise every vector of a few megabytes is new memory, whose pages the system clears one by one: at a million
-    unknowns that takes longer than the arithmetic. Where there is no glibc nothing is changed.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return
-    mallopt(ARENA_MAX, 1)  # long work runs in a thread, which must find what the others have freed
-    mallopt(MMAP_THRESHOLD, KEEP)
-    mallopt(TRIM_THRESHOLD, KEEP)
-
-
-def untouched_zeros(rows: int, columns: int) -> Matrix:
-    """Zeros of which only those rows take memory that are ever touched, whatever was freed before."""
-    return np.frombuffer(mmap.mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
-
-
 # Every epoch has hop numbers of its own, so that no draw of noise is ever used twice.
 HOPS_OF_AN_EPOCH = 2**40
-LIMBS = 4
-
 # A token that moved by so much more than ever before in a lap is not one of a method that converges.
 ABSURD = 1e3
 VISITS_BEFORE_JUDGING = 3
-
 # Up to so many unknowns a gradient more at each visit does not matter.
 CHEAP = 1000
-
 # Coordinates at a time: so many stay near the processor.
 BLOCK = 8192
+_NO_VISITS: Integers = np.zeros(0, np.int64)
+
+# Of glibc's malloc.h.
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+KEEP = 2**30
 
 
 class SolverError(RuntimeError):
@@ -76,7 +54,7 @@ class SolverError(RuntimeError):
 Warm = Callable[[tuple[Vector, ...]], Vector | None]
 
 
-class Move(NamedTuple):
+class HandOver(NamedTuple):
     """A baton, and the member that it goes to."""
 
     receiver: int
@@ -131,11 +109,12 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
     return Layout(plan.agents, plan.vectors * plan.dim, words, (*counts, 0))
 
 
-class Member:
-    """One agent of a ring: what it makes of a baton that it is handed.
+class Holder:
+    """One member of a ring, when it holds the baton: what it makes of it, and to whom it hands it on.
 
-    `seed` keys the agent's own draws, `secrets` are what it shares with each other member, `first_hop` is the epoch's. `act` changes what is held
-    in memory; where it raises, that is worth nothing any more, and the agent goes on from its journal.
+    `seed` keys the agent's own draws, `secrets` are what it shares with each other member, `first_hop` is the epoch's.
+    `act` changes what is held in memory; where it raises, that is worth nothing any more, and the agent goes on from its
+    journal.
     """
 
     def __init__(
@@ -189,11 +168,11 @@ class Member:
 
     # ------------------------------------------------------------ the baton
 
-    def first(self) -> Move | None:
+    def first(self) -> HandOver | None:
         """How the epoch begins, at the first member of its lap."""
         return self._tell(0) if self.held.told else self._after_told(-1)
 
-    def act(self, baton: Baton) -> Move | None:
+    def act(self, baton: Baton) -> HandOver | None:
         """What this agent makes of a baton, and whom it goes to; None where the run is over."""
         if baton.phase == Phase.ITERATE:
             return self._iterate(baton)
@@ -266,13 +245,13 @@ class Member:
         turn = 0 if purpose == len(self.local.sums) else purpose + 1
         return words + my_seal(self.secrets, self.me, self.plan.agents, len(words), turn)
 
-    def _sum(self, purpose: int) -> Move:
+    def _sum(self, purpose: int) -> HandOver:
         return self._start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
 
     def _added(self, baton: Baton) -> Baton:
         return baton._replace(numbers=baton.numbers + self._summand(baton.purpose))
 
-    def _summed(self, baton: Baton) -> Move | None:
+    def _summed(self, baton: Baton) -> HandOver | None:
         """The lap of a sum is closed: the masks have cancelled."""
         if baton.purpose < len(self.local.sums):
             total = decode_limbs(baton.numbers)
@@ -283,14 +262,14 @@ class Member:
         mean = grid_of(self.method).decode(baton.numbers) / self.plan.agents
         return self._iterate(self._token(np.pad(mean, (0, (self.plan.vectors - 1) * self.plan.dim)), self.first_hop))
 
-    def _tell(self, purpose: int) -> Move:
+    def _tell(self, purpose: int) -> HandOver:
         return self._start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
 
     def _heard(self, baton: Baton) -> Baton:
         self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
         return baton
 
-    def _after_told(self, purpose: int) -> Move | None:
+    def _after_told(self, purpose: int) -> HandOver | None:
         """What follows after sum `purpose` is known to all."""
         following = purpose + 1
         if following < len(self.local.sums):
@@ -304,7 +283,7 @@ class Member:
         if not held.begun:
             warm = self.warm(held.told) if self.plan.warm and self.warm is not None else None
             held.x[me], held.y[me], held.share[me] = begin(
-                self.method, self.problem, me, self.plan.agents, self.seed, self.secrets, warm
+                self.method, self.problem, OneAgent(me, self.plan.agents, self.seed, self.secrets), warm
             )
             held.begun = True
 
@@ -313,7 +292,7 @@ class Member:
     def _token(self, numbers: Vector, hop: int, content: int = 0) -> Baton:
         return Baton(Phase.ITERATE, hop, self.me, 0, 0, content, numbers)
 
-    def _iterate(self, baton: Baton) -> Move | None:
+    def _iterate(self, baton: Baton) -> HandOver | None:
         """Make hop `baton.hop`, and where the walk stays here the next ones too."""
         while True:
             moved = self._hop(baton)
@@ -321,7 +300,7 @@ class Member:
                 return moved
             baton = moved.baton
 
-    def _hop(self, baton: Baton) -> Move | None:
+    def _hop(self, baton: Baton) -> HandOver | None:
         walk, hop = self._walk, baton.hop
         place = self.place_of(hop)
         content = baton.content
@@ -333,14 +312,14 @@ class Member:
             return self._end(Reason.ASKED, hop + 1, baton.numbers)
         if content == (1 << self.plan.agents) - 1:
             frozen = self._start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
-            return Move(frozen.receiver, self._confirmed(frozen.baton))
+            return HandOver(frozen.receiver, self._confirmed(frozen.baton))
         return self._onward(baton.numbers, hop + 1, content)
 
-    def _onward(self, numbers: Vector, hop: int, content: int) -> Move:
+    def _onward(self, numbers: Vector, hop: int, content: int) -> HandOver:
         """The token goes to whoever makes the next hop."""
         walk, place = self._steps, self.place_of(hop - 1)
         following = walk["advance"](self._walk.numbers, self.seed, hop, place, _NO_VISITS)
-        return Move(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
+        return HandOver(int(walk["agent_at"](self._walk.numbers, following)), self._token(numbers, hop, content))
 
     def visit(self, baton: Baton) -> tuple[Baton, int]:
         """The update itself: the very function that the simulator runs."""
@@ -352,8 +331,8 @@ class Member:
         if len(vectors) > 1:
             held.share[agents:] = vectors[1:]
         primal, dual = functions.module.visit(
-            functions.problem, functions.method, self.seed, me, baton.hop, held.visits, agents,
-            token, held.x, held.y, held.share, True,
+            functions.problem, functions.method, Visit(self.seed, me, baton.hop, held.visits, agents),
+            token, Agents(held.x, held.y, held.share, _NO_VISITS), True,
         )  # fmt: skip
         if len(vectors) > 1:
             vectors[1:] = held.share[agents:]
@@ -366,7 +345,7 @@ class Member:
             )
         content = 0
         unrest = float("nan")
-        if isinstance(self.method, TokenADMM) and tolerance is not None:
+        if has_shares(self.method) and tolerance is not None:
             likely = primal <= tolerance and dual <= tolerance
             if likely or self.plan.dim <= CHEAP:  # where it costs little, it is there to be looked at
                 unrest = self._unrest(token)
@@ -389,7 +368,8 @@ class Member:
             parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
             literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
             handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
-            prepared = prepare(Assembly(parts, loop.travel, self.plan.dim, handed, literals, loop.DEFAULTS), "python")
+            whole = Assembly(parts, token_loop.travel, self.plan.dim, handed, literals, token_loop.DEFAULTS)
+            prepared = prepare(whole, "python")
             self._functions = Functions(prepared.functions(), *prepared.numbers[:2])
         return self._functions
 
@@ -398,7 +378,7 @@ class Member:
 
         Any member may do so by itself: what it adds it takes back, whatever the others do.
         """
-        if self._noisy or not isinstance(self.method, TokenADMM):
+        if self._noisy or not has_shares(self.method):
             return
         self._noisy = True
         noise = ContributionNoise()
@@ -416,15 +396,15 @@ class Member:
         sure = tolerance is not None and unrest <= tolerance
         return baton._replace(content=baton.content | 1 << self.me) if sure else baton
 
-    def _asked(self, baton: Baton) -> Move | None:
+    def _asked(self, baton: Baton) -> HandOver | None:
         """Everybody has been asked: it is done, or it goes on."""
         if baton.content == (1 << self.plan.agents) - 1:
             return self._end(Reason.CONTENT, baton.hop, baton.numbers)
         return self._onward(baton.numbers, baton.hop, 0)
 
-    def _end(self, reason: Reason, hop: int, numbers: Vector) -> Move:
+    def _end(self, reason: Reason, hop: int, numbers: Vector) -> HandOver:
         done = self._start_lap(Phase.DONE, reason, hop, numbers)
-        return Move(done.receiver, self._ended(done.baton))
+        return HandOver(done.receiver, self._ended(done.baton))
 
     def _ended(self, baton: Baton) -> Baton:
         scale = float(self.method.token_scale(self.plan.agents))
@@ -445,14 +425,14 @@ class Member:
             return lap_at(order, 0)
         return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
 
-    def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> Move:
+    def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> HandOver:
         lap = self._lap(phase, self.me, hop)
-        return Move(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
+        return HandOver(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
 
-    def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> Move:
+    def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> HandOver:
         """Do one's part where the lap meets this member first, and hand on."""
         after = work(baton) if lap.works[baton.step] else baton
-        return Move(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))
+        return HandOver(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))
 
 
 def _distance(one: Vector, other: Vector) -> float:
@@ -464,4 +444,24 @@ def _distance(one: Vector, other: Vector) -> float:
     return math.sqrt(square)
 
 
-_NO_VISITS: Integers = np.zeros(0, np.int64)
+# ---------------------------------------------------------------- memory, where there are a million unknowns
+
+
+def untouched_zeros(rows: int, columns: int) -> Matrix:
+    """Zeros of which only those rows take memory that are ever touched, whatever was freed before."""
+    return np.frombuffer(mmap.mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
+
+
+def keep_freed_memory() -> None:
+    """Let large blocks that are freed be used again.
+
+    Otherwise every vector of a few megabytes is new memory, whose pages the system clears one by one: at a million
+    unknowns that takes longer than the arithmetic. Where there is no glibc nothing is changed.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(ARENA_MAX, 1)  # long work runs in a thread, which must find what the others have freed
+    mallopt(MMAP_THRESHOLD, KEEP)
+    mallopt(TRIM_THRESHOLD, KEEP)

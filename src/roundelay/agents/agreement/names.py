@@ -1,0 +1,35 @@
+"""How a site may be called, and where it can be dialled."""
+
+from __future__ import annotations
+
+import re
+
+from roundelay.tables import in_short
+
+LONGEST_NAME = 40
+LONGEST_ADDRESS = 270
+
+# Plain letters only: a certificate holds 64 bytes of a name, and letters that look alike would mislead.
+_NAME = re.compile(r"[A-Za-z0-9._-](?:[A-Za-z0-9._ -]*[A-Za-z0-9._-])?")
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+
+
+def check_site_name(name: str) -> None:
+    """Refuse a name that is too long, or has other signs than letters, digits, - _ . and spaces inside."""
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"A site can't be called {in_short(name)}: use 1 to {LONGEST_NAME} of the letters a to z and A to Z, "
+            "digits, -, _ and ., with spaces between them."
+        )
+
+
+def check_address(address: str) -> None:
+    """Refuse what is neither host:port nor empty; a site without an address dials and is never dialled."""
+    if address == "":
+        return
+    fits = _ADDRESS.fullmatch(address) if isinstance(address, str) and len(address) <= LONGEST_ADDRESS else None
+    if fits is None or not 0 < int(fits.group(1)) < 2**16:
+        raise ValueError(
+            f"The address {in_short(address)} can't be dialled: write host:port, for example oslo.example.org:7443, "
+            "or leave it empty for a site that only dials others."
+        )

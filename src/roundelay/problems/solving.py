@@ -1,0 +1,131 @@
+"""The general ways to a proximal step and to the minimiser of the sum, for problems that know no better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from roundelay.kernels import Matrix, Vector
+
+if TYPE_CHECKING:
+    from roundelay.problems.problem import Problem
+
+Slope = Callable[[Vector], Vector]
+Bend = Callable[[Vector], Matrix]
+
+# A residual of the proximal equation above this, relative to its terms, is reported as a failure.
+PROX_TOLERANCE = 1e-8
+# Powell's hybrid method keeps a dense Jacobian; beyond some hundred unknowns Krylov's needs none.
+MOST_DENSE = 300
+# Proximal points with a penalty that falls to this part of the curvature.
+LEAST_PENALTY, MOST_POINTS = 1e-12, 100
+
+
+def prox_by_root(problem: Problem, agent: int, v: Vector, penalty: float, start: Vector) -> Vector:
+    """argmin_x f_i(x) + penalty/2 ‖x − v‖², as scipy's root of the gradient."""
+    from scipy.optimize import root  # late: it takes half a second, which other problems need not wait for
+
+    def slope(x: Vector) -> Vector:
+        return problem.gradient(agent, x) + penalty * (x - v)
+
+    bend: Bend | None = None
+    if problem.has_hessians:
+
+        def bend(x: Vector) -> Matrix:
+            return problem.hessian(agent, x) + penalty * np.eye(problem.dim)
+
+    first = np.array(start, np.float64)
+    if problem.dim <= MOST_DENSE:
+        x = root(slope, first, jac=bend, method="hybr", options={"xtol": 1e-15}).x
+    else:
+        x = root(slope, first, method="krylov", options={"fatol": 1e-12}).x
+    scale = penalty * (np.linalg.norm(x) + np.linalg.norm(v)) + np.linalg.norm(problem.gradient(agent, x))
+    if not np.linalg.norm(slope(x)) <= PROX_TOLERANCE * scale:
+        raise ValueError(
+            f"SciPy could not solve the proximal step of agent {agent} from its gradient (residual "
+            f"{np.linalg.norm(slope(x)):.1e}): check that the function is convex and the gradient right, "
+            "or give the proximal step itself."
+        )
+    return np.asarray(x, np.float64)
+
+
+def optimum_by_root(problem: Problem) -> Vector:
+    """Where Σ ∇f_i(x) = 0, by scipy."""
+    from scipy.optimize import minimize, root
+
+    def everywhere(x: Vector) -> Matrix:
+        return np.tile(x, (problem.agents, 1))
+
+    def slope(x: Vector) -> Vector:
+        return problem.gradients(everywhere(x)).sum(axis=0)
+
+    x = np.zeros(problem.dim)
+    if problem.has_values:
+        total = lambda x: problem.values(everywhere(x)).sum()  # noqa: E731
+        x = minimize(total, x, jac=slope, method="BFGS", options={"gtol": 1e-10}).x
+    answer = root(slope, x, method="hybr" if problem.dim <= MOST_DENSE else "krylov", tol=1e-14).x
+    x = answer if np.linalg.norm(slope(answer)) <= np.linalg.norm(slope(x)) else x
+    if not np.linalg.norm(slope(x)) <= 1e-7 * (1.0 + np.linalg.norm(problem.gradients(everywhere(x)))):
+        raise ValueError(
+            f"SciPy did not find the minimiser of the sum (‖Σ∇f_i‖ is still {np.linalg.norm(slope(x)):.1e}): "
+            "check the gradients, or that a minimiser exists."
+        )
+    return np.asarray(x, np.float64)
+
+
+def optimum_by_points(slope: Slope, bend: Bend, rows: Matrix, width: float, curvature: float) -> Vector:
+    """Where slope(x) = 0, by proximal points whose penalty fades: each is a Newton method with enough curvature.
+
+    `curvature` is about the largest that there is.
+    """
+    x, penalty = np.zeros(rows.shape[1]), curvature
+    for _ in range(MOST_POINTS if curvature > 0.0 else 0):
+        centre, bent = x, penalty * np.eye(len(x))
+        x, _ = newton(
+            lambda x: slope(x) + penalty * (x - centre), lambda x: bend(x) + bent, rows, centre, width  # noqa: B023
+        )  # fmt: skip
+        if penalty == LEAST_PENALTY * curvature and np.linalg.norm(x - centre) <= 1e-12 * np.linalg.norm(x):
+            return x
+        penalty = max(0.1 * penalty, LEAST_PENALTY * curvature)
+    if curvature > 0.0:
+        raise ValueError(
+            f"Newton's method did not find the minimiser of the sum (‖Σ∇f_i‖ is still {np.linalg.norm(slope(x)):.1e}): "
+            "bring the features to similar units, or add a ridge, for instance ridge=1e-3."
+        )
+    return x
+
+
+def newton(slope: Slope, bend: Bend, rows: Matrix, start: Vector, width: float = 1.0) -> tuple[Vector, bool]:
+    """Solve slope(x) = 0 for a loss over `rows`, in the way of `row_kernel.minimise`; also whether it got there."""
+    x = np.array(start, np.float64)
+    g, before = slope(x), 1.0
+    for _ in range(1000):
+        hessian = bend(x)
+        widths = widths_of(hessian)  # in units that make the diagonal 1, a small curvature is not taken for none
+        step = np.linalg.lstsq(hessian / np.outer(widths, widths), g / widths, rcond=None)[0] / widths
+        change = np.abs(rows @ step).max() / width
+        shorter, longer, length = 0.0, 0.0, 1.0
+        for _trial in range(60):
+            trial = x - length * step
+            trial_slope = slope(trial)
+            ahead, decrease = step @ trial_slope, step @ g
+            if ahead < -0.5 * decrease:
+                longer = length
+            elif ahead > 0.5 * decrease and longer > 0.0:
+                shorter = length
+            else:
+                break
+            length = 0.5 * (shorter + longer)
+        x, g = trial, trial_slope
+        if np.linalg.norm(step) <= np.linalg.norm(x) and (change <= 1e-8 or 0.5 * before < change <= 1e-3):
+            return x, True
+        before = change
+    return x, False
+
+
+def widths_of(hessian: Matrix) -> Vector:
+    """The units that make the diagonal of a Hessian 1."""
+    widths = np.sqrt(np.diag(hessian))
+    return np.where(widths > 0.0, widths, 1.0)
