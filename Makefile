@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test tests soak lint bench house field reproduce format clean help
+.PHONY: demo test tests quick soak lint bench house field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
+	@echo "make quick   most tests, in a minute once they are compiled: no rings of processes, no browser, not the paper's study"
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
@@ -24,6 +25,9 @@ test: .venv/installed-dev .venv/browser
 
 tests: .venv/installed-dev
 	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+
+quick: .venv/installed-dev
+	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal -m "not slow"
 
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak
@@ -80,7 +84,7 @@ format: .venv/installed-dev
 # Looks again each time until there is a browser.
 .venv/browser: scripts/browser.sh | .venv/installed-dev
 	@scripts/browser.sh
-	@if command -v chromium chromedriver >/dev/null; then touch $@; fi
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then touch $@; fi
 
 clean:
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -24,6 +24,8 @@ SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-default-apps",
+    "--disable-extensions",
 )
 
 
@@ -43,6 +45,13 @@ def open_browser(profile: Path) -> Iterator[Chrome]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     chrome = Chrome(options=options, service=Service(driver))
     try:
+        # The first tab shows the browser's own page, which asks for things of its own: the tests have one of theirs.
+        first = chrome.current_window_handle
+        chrome.switch_to.new_window("tab")
+        own = chrome.current_window_handle
+        chrome.switch_to.window(first)
+        chrome.close()
+        chrome.switch_to.window(own)
         yield chrome
     finally:
         chrome.quit()
@@ -61,9 +70,8 @@ def prefer(chrome: Chrome, scheme: str) -> None:
 
 
 def requested(chrome: Chrome) -> list[str]:
-    """The addresses asked for since last asked, but for the browser's own pages."""
-    messages: list[dict[str, Any]] = [
-        json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")
-    ]
+    """The addresses that the page in this tab, with all its frames, has asked for since last asked."""
+    entries: list[dict[str, Any]] = [json.loads(entry["message"]) for entry in chrome.get_log("performance")]
+    messages = [entry["message"] for entry in entries if entry["webview"] == chrome.current_window_handle]
     sent = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
-    return [each["request"]["url"] for each in sent if not each["request"]["url"].startswith("chrome:")]
+    return [each["request"]["url"] for each in sent]

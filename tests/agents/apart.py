@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-def apart(folder: Path, work: Callable[[], Coroutine[Any, Any, Any]], seconds: float = 60.0) -> Any:
+def apart(folder: Path, work: Callable[[], Coroutine[Any, Any, Any]], seconds: float = 300.0) -> Any:
     """What a coroutine returns that runs in another process; what it raises is shown."""
     answer = folder / "answer"
     child = os.fork()

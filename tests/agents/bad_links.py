@@ -11,23 +11,23 @@ import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from tests.agents.bad_frames import bad_frames, harm_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
-from tests.agents.processes import ProcessRing, free_ports, make_ring, own_functions
+from tests.agents.processes import PATIENCE, ProcessRing, free_ports, make_ring, own_functions
 from tests.agents.proxies import Mischief, start_proxies, stop_proxies
 
 
 @dataclass(frozen=True)
 class Length:
-    """How many sites and hops; how long bytes are harmed, and how many frames; when the ring counts as hanging."""
+    """How many sites and hops; how many pieces of a stream may be harmed, and what share of frames; when it hangs."""
 
     agents: int
     hops: int
-    bytes_harmed_for: float
+    pieces_harmed: int
     frames_harmed: float
     seconds: float
 
 
-SHORT = Length(agents=4, hops=140, bytes_harmed_for=4.0, frames_harmed=0.25, seconds=120.0)
-LONG = Length(agents=8, hops=1500, bytes_harmed_for=60.0, frames_harmed=0.25, seconds=1500.0)
+SHORT = Length(agents=4, hops=100, pieces_harmed=120, frames_harmed=0.25, seconds=PATIENCE)
+LONG = Length(agents=8, hops=1500, pieces_harmed=3000, frames_harmed=0.25, seconds=1500.0)
 ALGORITHM = rl.PIADMM1(start=rl.SealedStart())
 ANY = Mischief()
 
@@ -42,7 +42,7 @@ def over_bad_bytes(folder: Path, length: Length, seed: int, mischief: Mischief =
         folder, own_functions(problem), ALGORITHM, Stopping(None, length.hops), addresses=addresses, seed=seed, listen=listen
     )  # fmt: skip
     routes = dict(zip(ports[: length.agents], ports[length.agents :], strict=True))
-    mischief = replace(mischief, seconds=min(mischief.seconds, length.bytes_harmed_for))
+    mischief = replace(mischief, pieces=min(mischief.pieces, length.pieces_harmed))
     proxies = start_proxies(folder, routes, mischief, seed)
     try:
         run_to_the_end(ring, length.seconds)

@@ -18,11 +18,11 @@ from roundelay.agents.protocol.station import Point
 from roundelay.agents.site.taking_part import Site
 from tests.agents.killing import kills_in
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
-from tests.agents.processes import ProcessRing, make_ring, own_functions
+from tests.agents.processes import PATIENCE, ProcessRing, make_ring, own_functions
 
 SLOW_SITE = 1
 EARLY = tuple(point for point in Point if point is not Point.AFTER_RECEIVE)
-PATIENCE = 2.0
+AGAIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Size:
     seconds: float
 
 
-SHORT = Size(agents=4, hops=160, at_each=2, early_each=1, at_random=5, seconds=180.0)
+SHORT = Size(agents=4, hops=160, at_each=2, early_each=1, at_random=5, seconds=PATIENCE)
 LONG = Size(agents=8, hops=2400, at_each=22, early_each=10, at_random=60, seconds=1500.0)
 
 
@@ -76,24 +76,28 @@ class Chaos:
     def run(self) -> Kills:
         """Until every site has ended by itself."""
         deadline = time.monotonic() + self.size.seconds
-        next_kill = again = time.monotonic() + 0.5
+        again, next_kill = time.monotonic() + 0.5, 40.0
         try:
             for number in range(self.size.agents):
                 self._start(number)
             while len(self._ended) < self.size.agents:
                 now = time.monotonic()
                 self._restart()
-                if now > next_kill and self.outside < self.size.at_random:
-                    next_kill = now + self.rng.uniform(0.05, 0.6)
+                if self._passed() > next_kill and self.outside < self.size.at_random:
+                    next_kill = self._passed() + self.rng.uniform(10.0, 100.0)
                     self._kill_one()
                 if now > again:
-                    again = now + PATIENCE
+                    again = now + AGAIN
                     self._start_ended()
                 assert now < deadline, [self.ring.log_of(number)[-500:] for number in self.ring.children]
                 time.sleep(0.005)
         finally:
             self.ring.stop()
         return Kills(*kills_in(self.ring.folder), self.outside)
+
+    def _passed(self) -> int:
+        """How far the ring is: how many points all sites have passed."""
+        return sum(map(self.ring.points, range(self.size.agents)))
 
     def _restart(self) -> None:
         for number, code in self.ring.reap().items():

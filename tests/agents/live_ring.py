@@ -22,6 +22,7 @@ from roundelay.agents.protocol.station import Station
 from roundelay.agents.protocol.wire import Kind, pack_frame
 from roundelay.agents.site.status import Watch
 from roundelay.masks import SeededPairs
+from tests.agents.processes import PATIENCE
 from tests.agents.world import least_squares, ring_plan
 
 NAMES = ("Aarau", "Basel", "Chur", "Davos", "Emmental")
@@ -75,7 +76,7 @@ class LiveRing:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Have the ring's loop do something, and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     def call(self, function: Callable[[], T]) -> T:
         """Call a function in the ring's loop."""

@@ -34,6 +34,16 @@ from roundelay.transcripts import Transcript
 from tests.agents.killing import Killer
 
 RUN = "00112233445566778899aabbccddeeff"
+# Seconds after which something counts as hanging: a loaded machine is slow, and nobody waits for so long where all is well.
+PATIENCE = 300.0
+
+
+def wait_until(so: Callable[[], bool], what: str) -> None:
+    """Wait for something that is sure to come; where it does not, fail with words."""
+    deadline = time.monotonic() + PATIENCE
+    while not so():
+        assert time.monotonic() < deadline, f"It was waited for {PATIENCE:g} seconds in vain: {what}."
+        time.sleep(0.01)
 
 
 def free_ports(count: int) -> list[int]:
@@ -102,12 +112,33 @@ class ProcessRing:
             model=self.site_folder(number) / "model.json",
         )  # fmt: skip
         function = self.functions[number]
-        site = Site(
-            self.site_folder(number), self.plan.run, Known(function), options, _log, Killer(self.folder, kill_at)
+        killer, noted = (
+            Killer(self.folder, kill_at),
+            os.open(self._points(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND),
         )
+
+        def reached(point: Point) -> None:
+            os.write(noted, b".")
+            killer(point)
+
+        site = Site(self.site_folder(number), self.plan.run, Known(function), options, _log, reached)
         self.wrap(site, number)
         asyncio.run(site.run())
         return 0
+
+    def _points(self, number: int) -> Path:
+        return self.folder / f"{self.plan.members[number].name}.points"
+
+    def points(self, number: int) -> int:
+        """How many points a site has passed in the handling of batons, up to seven for each, over all its processes."""
+        path = self._points(number)
+        return path.stat().st_size if path.exists() else 0
+
+    def wait_until_busy(self, more: int = 20) -> None:
+        """Until every site has passed so many points more."""
+        before = [self.points(number) for number in range(self.plan.agents)]
+        for number, passed in enumerate(before):
+            wait_until(lambda n=number, p=passed: self.points(n) >= p + more, f"site {number} takes part")  # type: ignore[misc]
 
     def kill(self, number: int) -> None:
         os.kill(self.children[number], signal.SIGKILL)
@@ -122,7 +153,7 @@ class ProcessRing:
                 del self.children[number]
         return ended
 
-    def wait(self, seconds: float = 120.0, again: bool = False) -> None:
+    def wait(self, seconds: float = PATIENCE, again: bool = False) -> None:
         """Until all have ended well; those that were killed are started again where asked for."""
         deadline = time.monotonic() + seconds
         while self.children:
@@ -146,7 +177,7 @@ class ProcessRing:
         path = self.folder / f"{number}.log"
         return path.read_text() if path.exists() else ""
 
-    def run(self, seconds: float = 120.0) -> None:
+    def run(self, seconds: float = PATIENCE) -> None:
         """Start all and wait."""
         try:
             for number in range(self.plan.agents):

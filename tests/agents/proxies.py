@@ -19,7 +19,7 @@ CHUNK = 16_384
 
 @dataclass(frozen=True)
 class Mischief:
-    """How likely each kind of harm is for every piece of a stream that passes, and how long they go on."""
+    """How likely each kind of harm is for every piece of a stream, and how many pieces a proxy may harm before it stops."""
 
     cut: float = 0.01
     stall: float = 0.002
@@ -27,7 +27,7 @@ class Mischief:
     truncate: float = 0.005
     repeat: float = 0.005
     flip: float = 0.01
-    seconds: float = 1e9
+    pieces: int = 10**9
 
 
 class Proxy:
@@ -80,7 +80,8 @@ class Proxy:
 
     def _harm(self) -> str:
         mischief, chance = self.mischief, self.rng.random()
-        if asyncio.get_running_loop().time() - self.began > mischief.seconds:
+        self.passed += 1
+        if self.passed > mischief.pieces:
             return ""
         for name in ("cut", "stall", "delay", "truncate", "repeat", "flip"):
             chance -= getattr(mischief, name)
@@ -88,7 +89,7 @@ class Proxy:
                 return name
         return ""
 
-    began = 0.0
+    passed = 0
 
 
 def start_proxies(folder: Path, routes: dict[int, int], mischief: Mischief, seed: int) -> int:
@@ -105,7 +106,6 @@ def start_proxies(folder: Path, routes: dict[int, int], mischief: Mischief, seed
     async def serve() -> None:
         for number, (listen, target) in enumerate(routes.items()):
             proxy = Proxy(mischief, random.Random(seed * 1000 + number), done)
-            proxy.began = asyncio.get_running_loop().time()
             await proxy.serve(listen, target)
         await asyncio.Event().wait()
 

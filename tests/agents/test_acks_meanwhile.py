@@ -47,13 +47,15 @@ def test_an_ack_that_comes_while_a_thread_works_takes_nothing_back(
 
     async def play() -> None:
         made, baton = await unacknowledged(tmp_path)
-        station, loop_thread, go = made.agent.station, threading.current_thread(), threading.Event()
+        station, loop_thread = made.agent.station, threading.current_thread()
+        begun, go = threading.Event(), threading.Event()
         sent, k = station.standing.sent_k, made.k + 3
         act = station.holder.act
 
         def slow(baton: Baton) -> Any:
             move = act(baton)
-            go.wait(5.0)
+            begun.set()
+            go.wait(60.0)
             return move
 
         def slow_replace(*one: Any, **changes: Any) -> Any:
@@ -67,7 +69,7 @@ def test_an_ack_that_comes_while_a_thread_works_takes_nothing_back(
         monkeypatch.setattr(station_module, "replace", slow_replace)
         made.agent.counts.working_seconds = 100.0  # its work is known to take long
         taking = asyncio.create_task(made.agent._deliver(SENDER, packed(baton, k)))
-        await asyncio.sleep(0.2)
+        assert await asyncio.to_thread(begun.wait, 60.0)
         await made.agent._deliver(RECEIVER, pack_frame(Kind.ACK, RUN_BYTES, 0, sent))
         go.set()
         await taking
@@ -107,9 +109,10 @@ def test_a_baton_that_comes_before_the_agent_is_ready_is_taken_once(
             transport = MemoryTransport(switch, number, plan.neighbours[number])
             agents.append(Agent(Station(holder, journal), transport))
         running = [asyncio.create_task(agents[0].run())]
-        await asyncio.sleep(0.1)
+        while agents[0]._sent_k < 0:
+            await asyncio.sleep(0.001)
         running.append(asyncio.create_task(agents[1].run()))
-        await asyncio.wait_for(asyncio.gather(*running), 20.0)
+        await asyncio.wait_for(asyncio.gather(*running), 120.0)
         for agent in agents:
             await agent.transport.stop()
             agent.station.journal.close()

@@ -70,7 +70,9 @@ def truth() -> Truth:
 
 
 def simulated(algorithm: Any) -> Transcript:
-    run = rl.simulate(algorithm, PROBLEM, rl.ring(AGENTS), HOPS, seed=1, transcript=True, progress=False)
+    run = rl.simulate(
+        algorithm, PROBLEM, rl.ring(AGENTS), HOPS, seed=1, transcript=True, progress=False, engine="python"
+    )
     assert run.transcript is not None
     return run.transcript
 

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from roundelay.agents.agreement.invitations import header_columns
 from roundelay.agents.agreement.plan import Column, Task
 from roundelay.agents.data.parquet import largest_claim
-from roundelay.agents.data.reading import OwnRows, read_rows
+from roundelay.agents.data.reading import OwnRows, read_own_rows
 
 AGE, DOSE, Y = Column("age", "years"), Column("dose", "mg"), Column("y")
 LINE = Task("least_squares", (AGE, DOSE), Y)
@@ -26,13 +26,13 @@ GOOD = "dose [mg],who,age [years],y\n1.5,anna,30,7\n-2e3,bert,40.25,8\n"
 def from_text(tmp_path: Path, text: str | bytes, task: Task = LINE) -> OwnRows:
     path = tmp_path / "site.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_rows(path, task)
+    return read_own_rows(path, task)
 
 
 def from_columns(tmp_path: Path, columns: dict[str, object], task: Task = LINE, **options: object) -> OwnRows:
     path = tmp_path / "site.parquet"
     parquet.write_table(pa.table(columns), path, **options)
-    return read_rows(path, task)
+    return read_own_rows(path, task)
 
 
 def test_columns_are_found_by_name_whichever_order_they_stand_in(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_init_reads_of_a_header_is_found_in_the_data(tmp_path: Path) -> Non
     path = tmp_path / "site.csv"
     path.write_text("blood  pressure [mm Hg],age[ years ],y\n120,30,7\n130,40,8\n")
     *features, target = header_columns(path)
-    assert read_rows(path, Task("least_squares", tuple(features), target)).features[:, 0].tolist() == [120.0, 130.0]
+    assert read_own_rows(path, Task("least_squares", tuple(features), target)).features[:, 0].tolist() == [120.0, 130.0]
 
 
 def test_a_forgotten_header_is_not_shown(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_what_is_no_label_is_refused(tmp_path: Path, labels: tuple[str, ...], wo
 def test_what_can_not_be_opened_is_said_in_words(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path):
         with pytest.raises(ValueError, match="can't be opened"):
-            read_rows(path, LINE)
+            read_own_rows(path, LINE)
     with pytest.raises(ValueError, match="custom has no columns"):
         from_text(tmp_path, GOOD, Task("custom", dim=2))
 
@@ -192,7 +192,7 @@ def test_a_column_that_pandas_took_for_the_index_is_there(tmp_path: Path) -> Non
 
     frame = pd.DataFrame({"dose [mg]": [1.0, 2.0], "y": [3.0, 4.0]}, index=pd.Index([5.0, 6.0], name="age [years]"))
     frame.to_parquet(tmp_path / "site.pq")
-    assert read_rows(tmp_path / "site.pq", LINE).features.tolist() == [[5.0, 1.0], [6.0, 2.0]]
+    assert read_own_rows(tmp_path / "site.pq", LINE).features.tolist() == [[5.0, 1.0], [6.0, 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_missing_pyarrow_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "site.parquet").write_bytes(b"PAR1")
     with pytest.raises(ImportError, match=r"roundelay\[parquet\]"):
-        read_rows(tmp_path / "site.parquet", LINE)
+        read_own_rows(tmp_path / "site.parquet", LINE)
 
 
 def as_parquet(compression: str, version: str) -> bytes:
@@ -249,7 +249,7 @@ def table_or_sentence(name: str, content: bytes, task: Task) -> None:
         path = Path(folder) / name
         path.write_bytes(content)
         try:
-            rows = read_rows(path, task)
+            rows = read_own_rows(path, task)
         except ValueError as refusal:
             said = str(refusal)
             assert name in said and said.endswith(".") and (": " in said or ". " in said)
@@ -334,7 +334,7 @@ def test_a_page_that_claims_gigabytes_is_refused_before_they_are_asked_for(tmp_p
     path.write_bytes(content[:4] + header + rest[:inner] + rest[inner + longer :])
     assert path.stat().st_size == len(content)
     with pytest.raises(ValueError, match="claims to hold more"):
-        read_rows(path, LINE)
+        read_own_rows(path, LINE)
 
 
 def test_a_table_that_claims_too_many_rows_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from roundelay.agents.protocol import station
 from roundelay.agents.protocol.station import Point
 from roundelay.agents.site.taking_part import Site
 from tests.agents.likeness import check_same, simulated
-from tests.agents.processes import ProcessRing, make_ring, own_functions
+from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 
 SITES, HOPS, SEED = 4, 40, 3
 FIRST, LAST = (HOPS - 1) % SITES, (HOPS - 2) % SITES  # where the last lap begins and ends
@@ -37,7 +36,7 @@ def test_the_last_acknowledgement_may_be_lost(point: Point, tmp_path: Path) -> N
         for number in range(SITES):
             turn = 1 if point is Point.BEFORE_ACK else HOPS // SITES + 1  # hops are acknowledged by the token itself
             ring.start(number, (point, turn) if number == LAST else None)
-        ring.wait(20.0, again=True)
+        ring.wait(again=True)
     finally:
         ring.stop()
     check_same(ring, run)
@@ -51,24 +50,33 @@ def test_where_the_last_lap_began_nobody_waits_for_its_end(tmp_path: Path) -> No
     try:
         for number in range(SITES):
             ring.start(number, (Point.AFTER_RECEIVE, HOPS // SITES + 1) if number == asleep else None)
-        deadline = time.monotonic() + 30.0
-        while set(ring.children) & {FIRST, asleep} and time.monotonic() < deadline:
-            assert set(ring.reap().values()) <= {0, -signal.SIGKILL}
-            time.sleep(0.01)
-        assert FIRST not in ring.children  # it has ended, since it is known that the next one has the last word
+        # The first one ends, since it is known that the next one has the last word.
+        wait_until_gone(ring, {FIRST, asleep}, {0, -signal.SIGKILL})
         ring.start(asleep)
-        ring.wait(30.0)
+        ring.wait()
     finally:
         ring.stop()
     check_same(ring, run)
 
 
+def wait_until_gone(ring: ProcessRing, who: set[int], codes: set[int]) -> None:
+    """Until these sites have ended, and nobody in another way than so."""
+
+    def gone() -> bool:
+        assert set(ring.reap().values()) <= codes
+        return not set(ring.children) & who
+
+    wait_until(gone, f"the sites {who} have ended")
+
+
 def die_in_the_end(site: Site, number: int) -> None:
-    """Everything is acknowledged, and the site dies once before it has ended."""
+    """Everything is acknowledged everywhere, and the site dies once before it has ended."""
     mark = site.folder / "died"
 
     async def dying(self: Agent) -> None:
-        await asyncio.sleep(0.5)  # the last acknowledgement is still on its way
+        (site.folder / "said").touch()
+        while len(list(site.folder.parent.glob("*/said"))) < SITES:  # who has not got here waits for an acknowledgement
+            await asyncio.sleep(0.01)
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -81,13 +89,9 @@ def test_who_dies_when_all_is_said_does_not_wait_for_those_who_have_gone(tmp_pat
     try:
         for number in range(SITES):
             ring.start(number)
-        deadline = time.monotonic() + 20.0
-        while ring.children and time.monotonic() < deadline:
-            assert set(ring.reap().values()) <= {-signal.SIGKILL}
-            time.sleep(0.01)
-        assert not ring.children
+        wait_until_gone(ring, set(range(SITES)), {-signal.SIGKILL})
         ring.start(1)  # nobody else is there
-        ring.wait(20.0)
+        ring.wait()
     finally:
         ring.stop()
     check_same(ring, run)
@@ -118,13 +122,9 @@ def test_who_made_the_last_hop_but_one_need_not_hear_that_it_came(
     try:
         for number in range(SITES):
             ring.start(number)
-        deadline = time.monotonic() + 30.0
-        while set(ring.children) & {FIRST, LAST} and time.monotonic() < deadline:
-            assert set(ring.reap().values()) <= {0, -signal.SIGKILL}
-            time.sleep(0.01)
-        assert not set(ring.children) & {FIRST, LAST}
+        wait_until_gone(ring, {FIRST, LAST}, {0, -signal.SIGKILL})
         ring.start(LAST)
-        ring.wait(15.0)
+        ring.wait()
     finally:
         ring.stop()
     check_same(ring, run)

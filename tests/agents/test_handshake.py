@@ -65,7 +65,7 @@ async def meet(
     await listening.start(heard.deliver, heard.connected)
     await dialling.start(own.deliver, own.connected)
     trouble = ""
-    for turn in range(60):
+    for turn in range(2000):
         await dialling.send(wanted, frame)
         await asyncio.sleep(0.05)
         trouble = dialling.trouble(wanted) or trouble
@@ -129,7 +129,7 @@ def test_a_frame_longer_than_any_that_can_be_right_is_not_read(tmp_path: Path) -
         await dialling.start(own.deliver, own.connected)
         for data in (long, short):
             links = len(heard.up)
-            for _ in range(200):
+            for _ in range(2000):
                 await dialling.send(3, data)
                 await asyncio.sleep(0.05)
                 if heard.frames or (data is long and len(heard.up) > max(links, 1)):

@@ -17,7 +17,7 @@ from roundelay.agents.agreement.invitations import read_invitation, write_invita
 from roundelay.agents.agreement.plan import RingPlan, Stopping
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.data.models import load_model
-from tests.agents.processes import ProcessRing, free_ports, make_ring
+from tests.agents.processes import ProcessRing, free_ports, make_ring, wait_until
 from tests.agents.world import least_squares
 
 DIM = 3
@@ -50,6 +50,16 @@ class Consortium:
         for name in self.functions:
             self.start(name)
 
+    def wait_until_busy(self) -> None:
+        """Until all members of the newest epoch take part."""
+        plan = self.plan
+        ProcessRing(self.ring.folder, plan, [self.functions[member.name] for member in plan.members]).wait_until_busy()
+
+    def wait_until_up(self, name: str) -> None:
+        ring = self.rings[name]
+        number = ring.plan.number_of(name)
+        wait_until(lambda: "epoch" in ring.log_of(number), f"{name} runs")
+
     def kill(self, name: str) -> None:
         ring = self.rings[name]
         ring.kill(next(iter(ring.children)))
@@ -68,7 +78,7 @@ class Consortium:
 
     def wait(self) -> None:
         for ring in self.rings.values():
-            ring.wait(90.0)
+            ring.wait()
 
     def stop(self) -> None:
         for ring in self.rings.values():
@@ -95,10 +105,10 @@ def test_a_member_dies_and_is_dropped_and_another_joins(start: object, tmp_path:
     ring = Consortium(tmp_path, 5, slowly(rl.PIADMM1, start))
     try:
         ring.start_all()
-        time.sleep(1.0)
+        ring.wait_until_busy()
         ring.kill("site2")
         ring.decide(plan_without(ring.plan, ["site2"], previous=ring.digest), "site0")
-        time.sleep(0.7)
+        ring.wait_until_busy()
         name = "newcomer"
         save_identity(tmp_path / name, make_identity(name))
         address = f"127.0.0.1:{free_ports(1)[0]}"
@@ -121,7 +131,8 @@ def test_two_die_before_the_first_visit(tmp_path: Path) -> None:
     try:
         for name in ("site1", "site2", "site4"):
             ring.start(name)
-        time.sleep(0.5)  # nothing can have begun: the first member never came
+        for name in ("site1", "site2", "site4"):  # nothing can have begun: the first member never came
+            ring.wait_until_up(name)
         links = [("site1", "site2"), ("site2", "site4"), ("site1", "site4")]
         ring.decide(plan_without(ring.plan, ["site0", "site3"], links, previous=ring.digest), "site1")
         ring.wait()
@@ -134,10 +145,10 @@ def test_a_key_is_renewed_while_all_run_and_the_old_one_is_not_let_in(tmp_path: 
     ring = Consortium(tmp_path, 4, slowly(rl.PIADMM1, rl.SealedStart()))
     try:
         ring.start_all()
-        time.sleep(0.7)
+        ring.wait_until_busy()
         before, folder = ring.plan.members[1], tmp_path / "site1"
         renew_identity(folder, make_identity("site1"))
-        time.sleep(0.3)  # the ring goes on with the old keys
+        ring.wait_until_busy()  # the ring goes on with the old keys
         invitation = read_invitation(write_invitation(load_identity(folder), before.address), "site1")
         ring.decide(plan_renewed(ring.plan, invitation, previous=ring.digest), "site2")
         member = ring.plan.members[ring.plan.number_of("site1")]

@@ -21,7 +21,7 @@ import roundelay.agents.page.server as live
 from roundelay.agents.page import PageError, PageServer
 from roundelay.agents.page.metrics import metrics_text
 from roundelay.agents.page.server import status_json
-from roundelay.agents.site.status import Leak, PrivacyStatus, Status
+from roundelay.agents.site.status import MeterReading, PrivacyStatus, Status
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
 
 PATHS = ("/", "/page.js", "/page.css", "/live", "/status.json", "/metrics", "/nothing-here")
@@ -275,7 +275,7 @@ def test_what_is_not_known_is_null_in_json_and_has_no_sample(ring: LiveRing) -> 
         tolerance=None,
         lap_seconds=0.0,
         residuals=(replace(told.residuals[-1], unrest=float("nan"), dual=float("inf")),),
-        privacy=PrivacyStatus(3, (Leak("x", float("-inf"), np.float64(2.0), "none"),), "A sentence."),
+        privacy=PrivacyStatus(3, (MeterReading("x", float("-inf"), np.float64(2.0), "none"),), "A sentence."),
         visits=np.int64(7),
     )
     row = json.loads(status_json(strange))

@@ -12,18 +12,19 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
 
-from roundelay.agents.site.status import Leak, PrivacyStatus
+from roundelay.agents.site.status import MeterReading, PrivacyStatus
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
+from tests.agents.processes import PATIENCE
 from tests.browser import open_browser, prefer, requested, resize
 
 HOSTILE = "<img src=x onerror=\"window.fooled=1\"> & 'quoted' averyveryveryveryveryveryveryveryverylongword"
 PRIVACY = PrivacyStatus(
     12,
     (
-        Leak("The curvature", 0.01, 1.0, "Least squares on the tokens"),
-        Leak("The gradient", 0.25, 0.5, "Differences of tokens"),
-        Leak("The position", float("inf"), 1.0, HOSTILE),
-        Leak("The dual", 3.0, 1.0, "Sums of tokens"),
+        MeterReading("The curvature", 0.01, 1.0, "Least squares on the tokens"),
+        MeterReading("The gradient", 0.25, 0.5, "Differences of tokens"),
+        MeterReading("The position", float("inf"), 1.0, HOSTILE),
+        MeterReading("The dual", 3.0, 1.0, "Sums of tokens"),
     ),
     f"Two neighbours would know it all. {HOSTILE}",
 )
@@ -53,7 +54,7 @@ def ring(tmp_path: Path) -> Iterator[LiveRing]:
 
 def until(chrome: Chrome, script: str, wanted: Callable[[Any], bool] = bool) -> Any:
     """Wait until an expression on the page is as wanted."""
-    WebDriverWait(chrome, 60, poll_frequency=0.02).until(lambda _: wanted(value(chrome, script)), script)
+    WebDriverWait(chrome, PATIENCE, poll_frequency=0.02).until(lambda _: wanted(value(chrome, script)), script)
     return value(chrome, script)
 
 

@@ -32,7 +32,7 @@ from roundelay.agents.protocol.station import Station
 from roundelay.agents.site.taking_part import Site
 from roundelay.masks import SeededPairs
 from tests.agents.likeness import check_every_hand_over_once, check_same, simulated
-from tests.agents.processes import ProcessRing, make_ring, own_functions
+from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 from tests.agents.test_misbehaviour import packed, scene
 from tests.agents.world import RUN, ring_plan
 
@@ -50,12 +50,8 @@ def until_the_ill_one_stops(ring: ProcessRing, sentence: str) -> None:
     """Start all; the one that is ill ends with a code and a sentence, the others wait."""
     for number in range(SITES):
         ring.start(number)
-    deadline = time.monotonic() + 60.0
     ended: dict[int, int] = {}
-    while not ended:
-        assert time.monotonic() < deadline
-        ended = ring.reap()
-        time.sleep(0.01)
+    wait_until(lambda: bool(ended.update(ring.reap()) or ended), "the one that is ill ends")
     assert list(ended) == [ILL] and ended[ILL] > 0
     assert sentence in ring.log_of(ILL)
 
@@ -168,10 +164,9 @@ def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_pat
         until_the_ill_one_stops(ring, "gave a number that is not finite, so nothing was sent on")
         for _ in range(2):  # as often as it is started with it
             ring.start(ILL)
-            while ILL in ring.children:
-                ended = ring.reap()
-                assert not ended or ended[ILL] > 0
-                time.sleep(0.01)
+            ended: dict[int, int] = {}
+            wait_until(lambda ended=ended: bool(ended.update(ring.reap()) or ended), "it ends again")
+            assert list(ended) == [ILL] and ended[ILL] > 0
         rows = ring.visits(ILL)
         assert sum(row.phase == 2 for row in rows) <= 5
         assert all(np.isfinite(np.frombuffer(row.sent or b"")).all() for row in rows if row.sent_phase == 2)
@@ -190,15 +185,10 @@ def test_two_agents_of_one_site_are_not_let_run(tmp_path: Path) -> None:
     ring = new_ring(tmp_path)
     try:
         ring.start(0)
-        deadline = time.monotonic() + 30.0
-        while "epoch" not in ring.log_of(0):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: "epoch" in ring.log_of(0), "the first agent runs")
         first = ring.children.pop(0)
         ring.start(0)
-        while 0 in ring.children:
-            assert time.monotonic() < deadline
-            assert set(ring.reap().values()) <= {1}
+        wait_until(lambda: ring.reap() == {0: 1}, "the second agent has ended with 1")
         assert "another agent of this site is running" in ring.log_of(0)
         ring.children[0] = first
         for number in range(1, SITES):
@@ -249,11 +239,9 @@ def test_an_agent_of_another_version_is_named_and_the_run_waits(tmp_path: Path) 
     try:
         for number in range(SITES):
             ring.start(number)
-        deadline = time.monotonic() + 30.0
-        while not all("speaks version 2" in ring.log_of(number) for number in (ILL - 1, ILL + 1)):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        assert "speaks version 1" in ring.log_of(ILL)
+        told = (ILL - 1, ILL + 1)
+        wait_until(lambda: all("speaks version 2" in ring.log_of(number) for number in told), "its neighbours say so")
+        wait_until(lambda: "speaks version 1" in ring.log_of(ILL), "it says so, too")
         assert not ring.reap()
         ring.kill(ILL)
         (tmp_path / "updated").touch()

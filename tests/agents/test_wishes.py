@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import load_model
-from roundelay.agents.site.taking_part import PAUSED, STOPPING, PrivacyLimit, SiteOptions, ask, read_privacy
-from tests.agents.processes import ProcessRing, make_ring, own_functions
+from roundelay.agents.links.agent_loop import Agent
+from roundelay.agents.site.taking_part import PAUSED, STOPPING, PrivacyLimit, Site, SiteOptions, ask, read_privacy
+from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 
 SITES = 3
 USUAL = Stopping(1e-9)
@@ -36,21 +36,35 @@ def estimate(ring: ProcessRing, number: int) -> np.ndarray:
 
 
 def test_a_pause_holds_the_ring_and_loses_nothing(tmp_path: Path) -> None:
-    ring = new_ring(tmp_path, rho=60.0)
+    waits = tmp_path / "waits"
+
+    def tell(site: Site, number: int) -> None:
+        resumed = Agent._resumed
+
+        async def telling(self: Agent) -> bool:
+            if self.paused:
+                waits.touch()
+            return await resumed(self)
+
+        Agent._resumed = telling  # type: ignore[method-assign]
+
+    ring = new_ring(tmp_path, rho=60.0, wrap=tell)
     try:
         for number in range(SITES):
             ring.start(number)
-        time.sleep(0.5)
+        ring.wait_until_busy()
         ask(ring.site_folder(1), ring.plan.run, PAUSED)
-        time.sleep(1.0)
-        ring.kill(1)  # while the token waits there
-        time.sleep(0.2)
-        assert ring.reap() == {1: -signal.SIGKILL}
+        wait_until(waits.exists, "the token waits at site 1")
+        ring.kill(1)
+        ended: dict[int, int] = {}
+        wait_until(lambda: bool(ended.update(ring.reap()) or ended), "site 1 is dead")
+        assert ended == {1: -signal.SIGKILL}
+        waits.unlink()
         ring.start(1)
-        time.sleep(0.5)
-        assert len(ring.children) == SITES
+        wait_until(waits.exists, "the token waits at site 1 again")
+        assert not ring.reap()
         ask(ring.site_folder(1), ring.plan.run, PAUSED, wanted=False)
-        ring.wait(60.0)
+        ring.wait()
     finally:
         ring.stop()
     assert np.allclose(estimate(ring, 0), PROBLEM.optimum, rtol=0.0, atol=1e-7)
@@ -61,9 +75,9 @@ def test_a_ring_that_is_asked_to_stop_ends_with_the_model_so_far(tmp_path: Path)
     try:
         for number in range(SITES):
             ring.start(number)
-        time.sleep(0.7)
+        ring.wait_until_busy()
         ask(ring.site_folder(2), ring.plan.run, STOPPING)
-        ring.wait(30.0)
+        ring.wait()
     finally:
         ring.stop()
     found = [estimate(ring, number) for number in range(SITES)]
@@ -100,12 +114,13 @@ def test_past_its_limit_an_agent_stops_or_adds_noise(action: str, tmp_path: Path
     try:
         for number in range(SITES):
             ring.start(number)
-        deadline = time.monotonic() + 60.0
         ended: dict[int, int] = {}
-        while ring.children and not (action == "stop" and ended):
-            ended |= ring.reap()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+
+        def is_over() -> bool:
+            ended.update(ring.reap())
+            return not ring.children or (action == "stop" and 1 in ended.values())
+
+        wait_until(is_over, "an agent stops, or all end")
     finally:
         ring.stop()
     if action == "stop":

@@ -138,7 +138,7 @@ class World:
         except CrashError:
             self.kill(name)
 
-    # ------------------------------------------------------------ the agent's part, step by step as in agent.py
+    # ------------------------------------------------------------ the agent's part, step by step as in agent_loop.py
 
     def _begin(self, name: str) -> None:
         station = self.up[name]
@@ -222,7 +222,7 @@ class World:
             self.mail = [] if self.rng.random() < 0.5 else self.mail
         for station in self.up.values():
             if self.stop_chance and station in self.taken and self.rng.random() < self.stop_chance:
-                station.holder.wants_to_stop = True  # as in site.py not before the first baton
+                station.holder.wants_to_stop = True  # as in taking_part.py not before the first baton
         dead = [name for name in self.epochs if name not in self.up and name in self.living]
         choice = self.rng.random()
         if dead and choice < 0.3:

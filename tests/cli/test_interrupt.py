@@ -19,7 +19,6 @@ import os, signal, sys
 import roundelay
 from roundelay.cli import main
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 plain, sent = roundelay.simulate, []
 
 def press(done, total):
@@ -37,6 +36,7 @@ def interrupted(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_is_shown_saved_and_exits_with_130(tmp_path: Path) -> None:
     saved = tmp_path / "run.npz"
     size = ("--agents", "8", "--density", "0.6", "--engine", "python", "--hops", "1000000")
@@ -48,6 +48,7 @@ def test_an_interrupted_run_is_shown_saved_and_exits_with_130(tmp_path: Path) ->
     assert rl.load_run(saved).hops == told["hops"]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_demo_exits_with_130_and_draws_nothing(tmp_path: Path) -> None:
     size = ("--seeds", "1", "--hops", "1000000", "--engine", "python")
     code_for_ensembles = CODE.replace('plain(*a, **{**k, "progress": press})', "one_seed(*a, **k)").replace(
@@ -106,20 +107,11 @@ def test_a_tuning_interrupted_at_once_has_nothing_to_show(invoke: Invoke, monkey
     assert "interrupted before there was anything to show" in said.stderr
 
 
-# Tests that run in the background ignore the signal, and so would the command.
-PLAIN = """
-import signal
-from roundelay.cli import main
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-main()
-"""
-
-
 def pieces_in(folder: Path) -> list[Path]:
     return list((folder / "pieces").rglob("*.json"))
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("moment", "least"),
     [(lambda folder: bool(pieces_in(folder)), 1), (lambda folder: (folder / "pieces").is_dir(), 0)],
@@ -129,7 +121,7 @@ def test_an_interrupted_reproduction_keeps_its_pieces_and_says_so(
     tmp_path: Path, moment: Callable[[Path], bool], least: int
 ) -> None:
     """As in a terminal: every process gets the signal, and only the first one answers."""
-    command = [sys.executable, "-c", PLAIN, "reproduce", "fig3", "--quick", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "roundelay.cli", "reproduce", "fig3", "--quick", "--out", str(tmp_path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as running:

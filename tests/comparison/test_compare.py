@@ -1,5 +1,6 @@
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -152,12 +153,18 @@ def test_progress_is_told_method_by_method(problem: Made, network: Made) -> None
     assert told == [(name, done, 2) for name in ("I-ADMM", "WPG") for done in (0, 1, 2)]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_keeps_what_there_is_and_names_what_there_is_not(problem: Made, network: Made) -> None:
     """Ctrl-C during a run that would take hours: the noise keeps it from ever stopping by itself."""
 
+    def press_once_it_runs() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # the run takes it over when it begins
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGINT)
+
     def press(name: str, done: int, total: int) -> None:
         if name == "PI-ADMM2" and done == 0:
-            threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+            threading.Thread(target=press_once_it_runs, daemon=True).start()
 
     found = rl.compare(
         [rl.IADMM(rho=2.0), rl.PIADMM2(sigma=1.0), rl.WPG()], problem, network, seeds=[0], units=1e9, levels=[1e-3],

@@ -169,8 +169,8 @@ def test_repr_is_short() -> None:
 
 
 def test_a_large_network_is_made_in_seconds() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     network = random_network(100_000, 2e-4)
     assert len(network.edges) == round(2e-4 * 100_000 * 99_999 / 2)
     assert network.degrees.sum() == len(network.neighbours)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20

@@ -55,9 +55,9 @@ def random_costs(network: Network, seed: int) -> Network:
 @pytest.mark.parametrize(("agents", "degree"), [(200, 12), (2000, 20), (10_000, 30)])
 def test_rotation_finds_cycles_of_random_networks(agents: int, degree: int) -> None:
     network = without_plant(random_network(agents, degree / agents, seed=1))
-    started = time.perf_counter()
+    started = time.process_time()
     search = find_cycle(network)
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
     assert is_cycle(network, search.cycle)
     assert search.proven and search.cost == agents
     assert search.cycle is not None and search.cycle[0] == 0
@@ -95,7 +95,7 @@ def test_the_search_depends_on_the_seed_alone() -> None:
 @settings(deadline=None, max_examples=60)
 @given(connected_networks(most=25, least=2), st.integers(0, 5))
 def test_rotation_keeps_to_the_links(network: Network, seed: int) -> None:
-    found = find_long_path(network, seed, time.monotonic() + 5)
+    found = find_long_path(network, seed, time.process_time() + 5)
     order = found.order
     assert len(set(order.tolist())) == len(order)
     assert all(network.has_edge(i, j) for i, j in itertools.pairwise(order))
@@ -217,7 +217,7 @@ def test_improvement_never_leaves_the_links_nor_costs_more(seed: int, agents: in
     network = random_costs(planted, seed)
     assert planted.planted_cycle is not None
     for lengths in (LinkLengths(network), lengths_of_links(network)):
-        better = improve_round(planted.planted_cycle, lengths, time.monotonic() + 10)
+        better = improve_round(planted.planted_cycle, lengths, time.process_time() + 10)
         assert is_cycle(network, better)
         assert better[0] == 0
         assert network.lap_cost(better) <= network.lap_cost(planted.planted_cycle) * (1 + 1e-12)
@@ -227,7 +227,7 @@ def test_improvement_comes_near_the_bound() -> None:
     planted = random_network(300, 0.1)
     network = random_costs(planted, seed=0)
     assert planted.planted_cycle is not None
-    better = improve_round(planted.planted_cycle, lengths_of_links(network), time.monotonic() + 20)
+    better = improve_round(planted.planted_cycle, lengths_of_links(network), time.process_time() + 20)
     two_cheapest = sum(np.sort(row[np.isfinite(row)])[:2].sum() for row in _table(network)) / 2
     # No cycle is below half of everyone's two cheapest links; a random one is four times that.
     assert network.lap_cost(better) < 1.3 * two_cheapest
@@ -245,7 +245,7 @@ def test_points_in_the_plane_are_put_in_order() -> None:
     angles = np.random.default_rng(0).permutation(60) * (2 * np.pi / 60)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
     table = np.linalg.norm(points[:, None] - points[None], axis=2)
-    order = improve_round(np.arange(60), TableLengths(table), time.monotonic() + 10)
+    order = improve_round(np.arange(60), TableLengths(table), time.process_time() + 10)
     assert table[order, np.roll(order, -1)].sum() == pytest.approx(60 * 2 * np.sin(np.pi / 60), rel=1e-9)
 
 

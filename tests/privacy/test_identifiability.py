@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.privacy.identifiability import _agent, _unknowns
+from roundelay.kernels import STEP
+from roundelay.kernels.random import uniform
+from roundelay.privacy.identifiability import Unknowns, agent_of
 
 QUADRATICS = (
     rl.IADMM(rho=5.0),
@@ -12,6 +14,9 @@ QUADRATICS = (
     rl.PIADMM1(rho=5.0),
     rl.PIADMM1(rho=90.0, first_order=True),
     rl.PIADMM1(rho=5.0, gamma=3.0, gamma_spread=0.2),
+    rl.PIADMM1(rho=5.0, gamma_is="vector"),
+    rl.RandomStart(rho=5.0, start=rl.UniformStart(printed_sign=True)),
+    rl.IADMM(rho=5.0, start=rl.SealedStart()),
 )
 
 
@@ -23,24 +28,20 @@ def test_its_update_is_that_of_the_simulator(method):
     run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False, engine="python")
     visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
     parts, count = method.parts(), len(visits)
-    unknown = _unknowns(parts, count, dim, "quadratic")
-    start = parts.start_states(3, problem)
-    from roundelay.kernels import STEP
-    from roundelay.kernels.random import uniform
-
-    draws = [2.0 * uniform(3, 2, int(hop), STEP, 0) - 1.0 for hop in visits.hop]
-    spread = getattr(parts.perturbation, "spread", 0.0)
     shift = 4.0 * (1.0 + dim**0.5) * np.eye(dim)
     hessian = problem.hessian(2) - shift
     triangle = hessian[np.triu_indices(dim)] * np.where(np.eye(dim)[np.triu_indices(dim)] == 1.0, 0.5, 1.0)
     pieces = {
-        "start": start.x[2],
-        "gamma": 1.0 + spread * np.array(draws),
-        "factor": triangle,
-        "slope": problem.gradient(2, np.zeros(dim)),
+        "start": parts.start_states(3, problem).x[2],
+        "H": triangle,
+        "g": problem.gradient(2, np.zeros(dim)),
     }
-    values = np.concatenate([pieces[name] for name, _ in unknown.parts]).astype(np.complex128)
-    increments, kept = _agent(parts, unknown, values, visits.received, dim, "quadratic")
+    unknowns = Unknowns(np.random.default_rng(0))
+    for name, values in pieces.items():
+        unknowns.numbers |= {(name, place): value for place, value in enumerate(values)}
+    for turn, hop in enumerate(visits.hop):
+        unknowns.numbers |= {(STEP, turn, index): uniform(3, 2, int(hop), STEP, index) for index in range(dim)}
+    increments, kept = agent_of(parts, visits.received, "quadratic")(unknowns)
     truth = visits.increments(agents)
     np.testing.assert_allclose(increments.real.reshape(count, dim), truth, atol=1e-9 * np.abs(truth).max())
     np.testing.assert_allclose(kept["x"].real[-dim:], run.x[2], atol=1e-9 * np.abs(run.x).max())

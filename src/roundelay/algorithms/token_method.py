@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 import numpy as np
 
 from roundelay.algorithms.parts.defences import Defence, NoDefence
+from roundelay.algorithms.parts.facts import Facts
 from roundelay.algorithms.parts.perturbations import Perturbation
 from roundelay.algorithms.parts.starts import Beginning, Start, ZeroStart
-from roundelay.algorithms.parts.xsteps import ClippedGradient, XStep
+from roundelay.algorithms.parts.xsteps import XStep
 from roundelay.algorithms.update import ADMMNumbers, along_all, estimate, step_once, unrest, visit
 from roundelay.kernels import DIM, Matrix, Numbers, Part, Vector, each
 from roundelay.kernels.checks import finite_number, whole_number
@@ -121,6 +122,11 @@ class TokenADMM:
             )
 
     @property
+    def facts(self) -> Facts:
+        """What its parts say of themselves."""
+        return Facts.of(self.start, self.perturbation, self.xstep)
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """What the x-step needs of the problem."""
         return self.xstep.needs
@@ -162,7 +168,7 @@ class TokenADMM:
         coarse = self.defence.content_floor(self.rho, dim, agents)
         if self.tokens > 1:
             return f"{self.tokens} tokens go round, and no agent ever sees them together"
-        if isinstance(self.xstep, ClippedGradient):
+        if self.facts.xstep.clip is not None:
             return "it asks every agent for a gradient that is neither clipped nor noisy, which clipping is there to prevent"
         if math.isinf(floor):
             return "its steps shrink by themselves, so that every agent is content wherever it stands"

@@ -212,7 +212,7 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
     """The site's own function, or the rows that it is made of."""
     from roundelay.agents.data.fitting import RowsFit
     from roundelay.agents.data.objectives import load_objective
-    from roundelay.agents.data.reading import read_rows
+    from roundelay.agents.data.reading import read_own_rows
 
     task = plan.task
     if task.kind == "custom":
@@ -227,7 +227,7 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
         raise ValueError(
             f"The target is {target!r}, but the ring file explains {task.target.name!r}: leave --target out."
         )
-    rows = read_rows(data, task)
+    rows = read_own_rows(data, task)
     if rows.dropped:
         stderr_console().print(f"{rows.dropped:,} rows with empty cells are left out, as the ring file says.")
     return RowsFit(task, rows)

@@ -11,7 +11,6 @@ from typing import Any
 
 import typer
 
-from roundelay.algorithms import PrimalNoise
 from roundelay.cli.options import Scene, conditions_in_words
 from roundelay.comparison.costs import brief
 from roundelay.engine import Run
@@ -20,7 +19,8 @@ from roundelay.engine import Run
 def privacy_of(run: Run, delta: float) -> dict[str, Any]:
     """The guarantee as data, or why there is none; nothing for a method that does not claim to be private in this way."""
     method = run.algorithm.parts()
-    if not isinstance(getattr(method, "perturbation", None), PrimalNoise):
+    facts = getattr(method, "facts", None)
+    if facts is None or facts.perturbation.noise != "x":
         return {}
     from roundelay.privacy.accounting.budget import ledger_of
     from roundelay.privacy.accounting.guarantee import check_delta

@@ -4,27 +4,30 @@ An observer of one agent knows the tokens z_r that it received and the increment
 what it does not know: the start, the draws, and the function f_i. The derivative of that function at a random point
 says how much of it the increments determine: a quantity is determined where no change of the unknowns that leaves the
 increments as they are changes it.
+
+The function is the update itself, as the Python engine runs it, fed with complex numbers, whose imaginary parts are the
+derivative. Instead of drawing numbers it is given unknowns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.parts.defences import ContributionNoise, MaskedLinks
-from roundelay.algorithms.parts.perturbations import PrimalNoise, StepSizeNoise, Unperturbed
-from roundelay.algorithms.parts.starts import SealedStart, UniformStart, ZeroStart
-from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
+from roundelay.algorithms.parts.defences import sent_as_it_is
+from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenADMM
-from roundelay.kernels import Matrix, Vector
+from roundelay.engine.assemble import python_module, recipe
+from roundelay.kernels import DIM, Matrix, Part, Visit
 from roundelay.kernels.checks import whole_number
 from roundelay.privacy.attacks.setting import admm, first_order
 from roundelay.privacy.public import Public
-from roundelay.transcripts import Colluders, Eavesdropper, Neighbours, Observer
+from roundelay.problems.regularisers import plain_token
+from roundelay.transcripts.observers import Observer, observer_of
 
 Model = Literal["quadratic", "unknown"]
 Complex = NDArray[np.complex128]
@@ -93,160 +96,23 @@ def identifiable(
         raise ValueError(f'model is {model!r}: use "quadratic" or "unknown".')
     method = admm(Public(algorithm, 2, dim))
     _check(method)
-    unknown = _unknowns(method, visits, dim, model)
-    generator = np.random.default_rng([dim, visits, len(unknown.parts)])
-    point = unknown.draw(generator)
-    received = generator.standard_normal((visits, dim))
-
-    def everything(values: Complex) -> tuple[Complex, dict[str, Complex]]:
-        return _agent(method, unknown, values, received, dim, model)
-
-    jacobian = _derivative(lambda values: everything(values)[0], point)
     sees = _sees_increments(observer)
+    generator = np.random.default_rng([dim, visits])
+    received = generator.standard_normal((visits, dim))
+    jacobian, slopes = _derivatives(agent_of(method, received, model), Unknowns(generator))
     if not sees:
         jacobian = jacobian[:0]
-    rank, null = _null_space(jacobian, len(point))
-    found = []
-    for quantity in everything(point.astype(np.complex128))[1]:
-
-        def one(values: Complex, quantity: str = quantity) -> Complex:
-            return everything(values)[1][quantity]
-
-        slopes = _derivative(one, point)
-        found.append(Determined(quantity, _untouched(slopes, null), len(slopes)))
-    quantities = tuple(found)
-    return Identifiable(
-        len(jacobian), len(point), rank, quantities, _words(quantities, len(jacobian), len(point), rank, sees, model)
-    )
-
-
-# ---------------------------------------------------------------- the agent
-
-
-@dataclass(frozen=True, eq=False)
-class _Unknowns:
-    """The unknown numbers, in parts one after another."""
-
-    parts: tuple[tuple[str, int], ...]
-    visits: int
-
-    def of(self, values: Complex, name: str) -> Complex | None:
-        """One part of them."""
-        begin = 0
-        for part, size in self.parts:
-            if part == name:
-                return values[begin : begin + size]
-            begin += size
-        return None
-
-    def draw(self, generator: np.random.Generator) -> Vector:
-        """A random point: factors near 1, everything else of size 1."""
-        pieces = [
-            generator.uniform(0.9, 1.1, size) if part in ("gamma", "gammas") else generator.standard_normal(size)
-            for part, size in self.parts
-        ]
-        return np.concatenate(pieces) if pieces else np.empty(0)
-
-
-def _unknowns(method: TokenADMM, visits: int, dim: int, model: Model) -> _Unknowns:
-    parts: list[tuple[str, int]] = []
-    if not isinstance(method.start, (ZeroStart, SealedStart)):
-        parts.append(("start", dim))
-    if not isinstance(method.start, (ZeroStart, UniformStart, SealedStart)):
-        parts.append(("mask", dim))  # x⁰ − y⁰/ρ is not known either
-    if isinstance(method.start, SealedStart) and model == "unknown":
-        parts.append(("sealed", dim))  # ∇f_i(0), which is an unknown of its own where f_i may be anything
-    noise = method.perturbation
-    if isinstance(noise, StepSizeNoise) and noise.spread > 0.0:
-        a_coordinate = isinstance(noise, VectorStepSizeNoise)
-        parts.append(("gammas", visits * dim) if a_coordinate else ("gamma", visits))
-    if isinstance(noise, PrimalNoise) and noise.sigma > 0.0:
-        parts.append(("omega", visits * dim))
-    if _conceals(method):
-        parts.append(("concealed", visits * dim))
-    parts.append(("factor", dim * (dim + 1) // 2) if model == "quadratic" else ("moves", visits * dim))
-    if model == "quadratic":
-        parts.append(("slope", dim))
-    return _Unknowns(tuple(parts), visits)
-
-
-def _agent(
-    method: TokenADMM, unknown: _Unknowns, values: Complex, received: Matrix, dim: int, model: Model
-) -> tuple[Complex, dict[str, Complex]]:
-    """The increments that an agent sends, and what it keeps to itself, from all that is unknown: the update itself."""
-    rho, visits = method.rho, unknown.visits
-    linear = first_order(method)
-
-    def rows(name: str) -> Complex:
-        part = unknown.of(values, name)
-        return np.zeros((visits, dim), np.complex128) if part is None else part.reshape(visits, dim)
-
-    start = unknown.of(values, "start")
-    x = np.zeros(dim, np.complex128) if start is None else start
-    hessian, slope = _quadratic(unknown, values, dim) if model == "quadratic" else (None, None)
-    mask = unknown.of(values, "mask")
-    share = np.zeros(dim, np.complex128) if mask is None else mask
-    if isinstance(method.start, SealedStart):
-        sealed = slope if slope is not None else unknown.of(values, "sealed")
-        assert sealed is not None
-        share = -sealed / rho
-    share_at_start = share
-    y = rho * (x - share)
-    factors = unknown.of(values, "gammas")
-    gamma, omega, concealed, moves = unknown.of(values, "gamma"), rows("omega"), rows("concealed"), rows("moves")
-    noise = method.perturbation
-    middle = noise.gamma if isinstance(noise, StepSizeNoise) else 1.0
-    increments, after_x, after_y = [], [], []
-    first = x
-    for r in range(visits):
-        penalty = np.full(dim, rho * (middle * gamma[r] if gamma is not None else middle), np.complex128)
-        if factors is not None:
-            penalty = rho * middle * factors.reshape(visits, dim)[r]
-        z = received[r]
-        if hessian is None or slope is None:
-            new = moves[r]  # f_i may be anything, and so x⁺ may be anything
-        elif linear:
-            new = z + (y - (hessian @ x + slope)) / penalty + omega[r]
-        else:
-            solved = np.linalg.solve(hessian + np.diag(penalty), penalty * z + y - slope)
-            new = solved + omega[r]
-        y = y + penalty * (z - new)
-        x = new
-        contribution = x - y / rho + concealed[r]
-        increments.append(contribution - share)
-        share = contribution
-        after_x.append(x)
-        after_y.append(y)
-    kept = {"x": np.concatenate(after_x), "y": np.concatenate(after_y)}
-    if slope is None and isinstance(method.start, SealedStart):
-        kept["gradient at 0"] = -rho * share_at_start
-    if start is not None:
-        kept["start"] = first
-    if hessian is not None and slope is not None:
-        kept |= {"H": hessian[np.triu_indices(dim)], "g": slope}
-    return np.concatenate(increments), kept
-
-
-def _quadratic(unknown: _Unknowns, values: Complex, dim: int) -> tuple[Complex, Complex]:
-    """H and g; H is near a multiple of I, so that it is positive definite."""
-    triangle, slope = unknown.of(values, "factor"), unknown.of(values, "slope")
-    assert triangle is not None
-    assert slope is not None
-    hessian = np.zeros((dim, dim), np.complex128)
-    hessian[np.triu_indices(dim)] = triangle
-    return hessian + hessian.T + 4.0 * (1.0 + dim**0.5) * np.eye(dim), slope
-
-
-def _conceals(method: TokenADMM) -> bool:
-    """Whether what the agent adds to the token carries noise of its own."""
-    noise = method.defence.noise if isinstance(method.defence, MaskedLinks) else method.defence
-    return isinstance(noise, ContributionNoise) and noise.scale > 0.0
+    rank, null = _null_space(jacobian, jacobian.shape[1])
+    quantities = tuple(Determined(quantity, _untouched(moved, null), len(moved)) for quantity, moved in slopes.items())
+    equations, count = jacobian.shape
+    return Identifiable(equations, count, rank, quantities, _words(quantities, equations, count, rank, sees, model))
 
 
 def _check(method: TokenADMM) -> None:
+    first_order(method)  # refuses a step that is neither
     if method.tokens != 1:
         raise ValueError(f"{method.tokens} tokens go round, but this counts the equations of one.")
-    if not isinstance(method.perturbation, (Unperturbed, StepSizeNoise, PrimalNoise)):
+    if method.facts.perturbation.noise == "else":
         raise ValueError(
             f"There are no equations here for {type(method.perturbation).__name__}: use I-ADMM, Algorithm 2, PI-ADMM1 or PI-ADMM2."
         )
@@ -254,26 +120,187 @@ def _check(method: TokenADMM) -> None:
 
 def _sees_increments(observer: Any) -> bool:
     """Whether the observer sees both what an agent received and what it sent."""
-    if observer in ("eavesdropper", "neighbours", "colluders"):
-        return True
     if observer == "link":
         return False
-    if isinstance(observer, str) or not hasattr(observer, "sees"):
-        raise ValueError(f'There is no observer {observer!r}: use "eavesdropper", "neighbours", "colluders" or "link".')
-    return isinstance(observer, (Eavesdropper, Neighbours, Colluders))
+    agent = getattr(observer, "agent", 0)
+    return observer_of(observer, agent).sees_all_of(agent)
+
+
+# ---------------------------------------------------------------- the agent
+
+
+@dataclass(eq=False)
+class Unknowns:
+    """The numbers that the observer does not know: one is drawn at random when it is first asked for, by its name.
+
+    This stands for the seed of a run: where the update would draw a number from its seed, it asks here.
+    """
+
+    generator: np.random.Generator
+    numbers: dict[tuple[Any, ...], complex] = field(default_factory=dict)
+
+    def uniform(self, *name: Any) -> complex:
+        """One that was drawn from U[0, 1)."""
+        return self.numbers.setdefault(name, self.generator.uniform())
+
+    def normal(self, *name: Any) -> complex:
+        """Any other one, of size 1."""
+        return self.numbers.setdefault(name, self.generator.standard_normal())
+
+    def normals(self, size: int, *name: Any) -> Complex:
+        """Several of them."""
+        return np.array([self.normal(*name, place) for place in range(size)], np.complex128)
+
+
+# The increments that the agent sends, and what it keeps to itself by name.
+Told = tuple[Complex, dict[str, Complex]]
+
+
+def agent_of(method: TokenADMM, received: Matrix, model: Model) -> Callable[[Unknowns], Told]:
+    """What an agent that receives these tokens makes of the unknowns."""
+    dim, quadratic = received.shape[1], model == "quadratic"
+    start, rho, numbers, visit = method.facts.start, method.rho, method.update().numbers, _visit(method, model, dim)
+
+    def agent(unknowns: Unknowns) -> Told:
+        problem: Any = _quadratic(unknowns, dim) if quadratic else None
+        kept: dict[str, Complex] = {}
+        x, share = np.full((1, dim), start.middle, np.complex128), np.zeros((1, dim), np.complex128)
+        if start.share == "masked":
+            share[0] = unknowns.normals(dim, "mask")
+        if start.share == "sealed":
+            at_zero = problem.g if quadratic else unknowns.normals(dim, "gradient at 0")
+            share[0] = at_zero / -rho
+            kept |= {} if quadratic else {"gradient at 0": at_zero}
+        if start.width > 0.0:
+            x[0] = kept["start"] = unknowns.normals(dim, "start")
+        if start.share == "twice x":
+            share = 2.0 * x
+        y = rho * (x - share)
+        states: Any = (x, y, share, np.zeros(1, np.int64))
+        increments, after_x, after_y = [], [], []
+        for r, z in enumerate(received):
+            if not quadratic:
+                problem = Anything(unknowns.normals(dim, "answer", r))
+            token = z.astype(np.complex128)
+            at: Any = (unknowns, 0, r, r, 1)  # complex numbers, and the unknowns in the place of the seed
+            visit(problem, numbers, Visit(*at), token, Agents(*states), False)
+            increments.append(token - z)
+            after_x.append(x[0].copy())
+            after_y.append(y[0].copy())
+        kept = {"x": np.concatenate(after_x), "y": np.concatenate(after_y)} | kept
+        if quadratic:
+            kept |= {"H": problem.H[np.triu_indices(dim)], "g": problem.g}
+        return np.concatenate(increments), kept
+
+    return agent
+
+
+def _quadratic(unknowns: Unknowns, dim: int) -> Quadratic:
+    """One whose H is near a multiple of I, so that it is positive definite."""
+    hessian = np.zeros((dim, dim), np.complex128)
+    hessian[np.triu_indices(dim)] = unknowns.normals(dim * (dim + 1) // 2, "H")
+    return Quadratic(hessian + hessian.T + 4.0 * (1.0 + dim**0.5) * np.eye(dim), unknowns.normals(dim, "g"))
+
+
+# ---------------------------------------------------------------- the update, with other functions in some of its slots
+
+
+class Quadratic(NamedTuple):
+    """f = ½x'Hx + g'x."""
+
+    H: Complex
+    g: Complex
+
+
+def minimise_quadratic(problem: Quadratic, i: int, w: Complex, penalty: complex, start: Complex, out: Complex) -> None:
+    """(H + penalty·I)x = w − g."""
+    out[:] = np.linalg.solve(problem.H + penalty * np.eye(DIM), w - problem.g)
+
+
+def gradient_of_quadratic(problem: Quadratic, i: int, x: Complex, out: Complex) -> None:
+    """Hx + g."""
+    out[:] = problem.H @ x + problem.g
+
+
+class Anything(NamedTuple):
+    """An f of which nothing is known: whatever it is asked, at every visit its answer is one that nobody knows."""
+
+    answer: Complex
+
+
+def minimise_anything(problem: Anything, i: int, w: Complex, penalty: complex, start: Complex, out: Complex) -> None:
+    """The minimiser may be anything."""
+    out[:] = problem.answer
+
+
+def gradient_of_anything(problem: Anything, i: int, x: Complex, out: Complex) -> None:
+    """The gradient may be anything."""
+    out[:] = problem.answer
+
+
+def complex_vector(dim: int) -> Complex:
+    """Scratch space for one vector."""
+    return np.zeros(dim, np.complex128)
+
+
+def unknown_uniform(seed: Unknowns, agent: int, hop: int, purpose: int, index: int) -> complex:
+    """An unknown instead of a draw."""
+    return seed.uniform(purpose, hop, index)
+
+
+def unknown_uniforms(seed: Unknowns, agent: int, hop: int, purpose: int, out: Complex) -> None:
+    """Unknowns instead of draws."""
+    out[:] = [seed.uniform(purpose, hop, index) for index in range(len(out))]
+
+
+def unknown_normals(seed: Unknowns, agent: int, hop: int, purpose: int, out: Complex) -> None:
+    """Unknowns instead of draws."""
+    out[:] = seed.normals(len(out), purpose, hop)
+
+
+FUNCTIONS: dict[Model, tuple[tuple[str, Callable[..., None]], ...]] = {
+    "quadratic": (("minimise", minimise_quadratic), ("gradient", gradient_of_quadratic)),
+    "unknown": (("minimise", minimise_anything), ("gradient", gradient_of_anything)),
+}
+COMPLEX: tuple[tuple[str, Callable[..., Any]], ...] = (
+    ("vector", complex_vector),
+    ("uniform", unknown_uniform),
+    ("uniforms", unknown_uniforms),
+    ("normals", unknown_normals),
+)
+
+
+def _visit(method: TokenADMM, model: Model, dim: int) -> Callable[..., Any]:
+    """The update's own `visit`. The tokens are taken for what they stand for, and rounding them to a grid is left out."""
+    update = dict(method.update().functions) | {"at_token": plain_token, "as_sent": sent_as_it_is}
+    part = Part((*update.items(), *FUNCTIONS[model], *COMPLEX))
+    module: Any = python_module(recipe((part,), (), (), (("DIM", dim), ("TOKENS", 1)), compiled=False), dim)
+    visit: Callable[..., Any] = module.visit
+    return visit
 
 
 # ---------------------------------------------------------------- linear algebra
 
 
-def _derivative(function: Callable[[Complex], Complex], point: Vector) -> Matrix:
-    """The Jacobian, a column for each unknown, by complex steps."""
+def _derivatives(agent: Callable[[Unknowns], Told], unknowns: Unknowns) -> tuple[Matrix, dict[str, Matrix]]:
+    """The Jacobians of the increments and of each quantity, a column for each unknown, by complex steps.
+
+    Columns are scaled to one size, so that the units of the unknowns make no difference. An unknown that moves nothing
+    at all, such as the draw of a noise whose size is 0, is none.
+    """
+    at = agent(unknowns)  # asks for all unknowns
     columns = []
-    for place in range(len(point)):
-        moved = point.astype(np.complex128)
-        moved[place] += 1j * STEP
-        columns.append(function(moved).imag / STEP)
-    return np.array(columns).T if columns else np.zeros((len(function(point.astype(np.complex128))), 0))
+    for name, value in list(unknowns.numbers.items()):
+        unknowns.numbers[name] = value + 1j * STEP
+        sent, kept = agent(unknowns)
+        unknowns.numbers[name] = value
+        columns.append(np.concatenate([sent, *kept.values()]).imag / STEP)
+    sizes = [len(at[0]), *map(len, at[1].values())]
+    whole = np.array(columns).T if columns else np.zeros((sum(sizes), 0))
+    length = np.linalg.norm(whole, axis=0)
+    whole = whole[:, length > 0.0] / length[length > 0.0]
+    jacobian, *slopes = np.split(whole, np.cumsum(sizes)[:-1])
+    return jacobian, dict(zip(at[1], slopes, strict=True))
 
 
 def _null_space(jacobian: Matrix, unknowns: int) -> tuple[int, Matrix]:

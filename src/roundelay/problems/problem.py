@@ -97,7 +97,7 @@ class OwnProblem(Problem, Protocol):
 class ProblemBase(ABC):
     """A problem that is written once: all else follows from `agents`, `dim`, `values`, `gradients` and `kernel`.
 
-    What a problem knows better than this it overrides: `hessian` (only then has it Hessians), `prox`, `optimum`,
+    What a problem knows better than this it overrides: `hessian` (unless it is quadratic, only then has it Hessians), `prox`, `optimum`,
     `objective_gaps`, `L` and `mu`. The functions of one agent are taken from those of all. A dataclass that takes this
     base says repr=False, or printing it would show its data.
     """
@@ -145,7 +145,7 @@ class ProblemBase(ABC):
     @property
     def has_hessians(self) -> bool:
         """Whether ∇²f_i(x) can be asked for."""
-        return type(self).hessian is not ProblemBase.hessian
+        return self.is_quadratic or type(self).hessian is not ProblemBase.hessian
 
     @property
     def logistic_rows(self) -> LogisticRows | None:
@@ -163,10 +163,13 @@ class ProblemBase(ABC):
         return self.gradients(everywhere(self, x))[agent]
 
     def hessian(self, agent: int, x: Vector) -> Matrix:
-        """∇²f_i(x)."""
-        raise ValueError(
-            f"A {type(self).__name__} has no Hessians: choose a method that needs none, or define hessian."
-        )
+        """∇²f_i(x): that of a quadratic is in its gradients, any other has to be defined."""
+        if not self.is_quadratic:
+            raise ValueError(
+                f"A {type(self).__name__} has no Hessians: choose what needs none, or let the problem define hessian."
+            )
+        origin = self.gradient(agent, np.zeros(self.dim))
+        return np.array([self.gradient(agent, direction) - origin for direction in np.eye(self.dim)])
 
     def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖², from the gradient."""

@@ -124,7 +124,8 @@ class Messages(Protocol):
 class Observer(Protocol):
     """Somebody who sees some of the messages.
 
-    One that is made of agents has `inside = True`: it holds the pads of the links that it sees, where these are masked.
+    One that is made of agents has `inside = True`: it holds the pads of the links that it sees, where these are masked. Its
+    `words`, such as "the eavesdropper", stand for it in sentences.
     """
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
@@ -137,6 +138,8 @@ class Observer(Protocol):
 @dataclass(frozen=True)
 class Eavesdropper:
     """Reads every link."""
+
+    words: ClassVar[str] = "the eavesdropper"
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
@@ -154,6 +157,11 @@ class Link:
     sender: int
     receiver: int
 
+    @property
+    def words(self) -> str:
+        """Which link."""
+        return f"a tap on the link from {self.sender} to {self.receiver}"
+
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript) & (transcript.sender == self.sender) & (transcript.receiver == self.receiver)
@@ -168,6 +176,7 @@ class Neighbours:
     """Those before and after `agent` pool what they sent to it and received from it."""
 
     inside: ClassVar[bool] = True
+    words: ClassVar[str] = "its neighbours"
     agent: int
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
@@ -184,6 +193,7 @@ class Colluders:
     """All agents but `agent` pool what they know. Every message is to or from one of them."""
 
     inside: ClassVar[bool] = True
+    words: ClassVar[str] = "all other agents together"
     agent: int
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
@@ -193,6 +203,26 @@ class Colluders:
     def sees_all_of(self, agent: int) -> bool:
         """Nothing escapes them."""
         return True
+
+
+def observer_of(observer: str | Observer, agent: int) -> Observer:
+    """The observer that is meant, of this agent."""
+    if observer == "eavesdropper":
+        return Eavesdropper()
+    if observer == "neighbours":
+        return Neighbours(agent)
+    if observer == "colluders":
+        return Colluders(agent)
+    if isinstance(observer, str) or not hasattr(observer, "sees"):
+        raise ValueError(
+            f'There is no observer {observer!r}: use "eavesdropper", "neighbours", "colluders", or an observer such as Link(3, 4).'
+        )
+    return observer
+
+
+def words_of(observer: Observer) -> str:
+    """The observer as the subject or object of a sentence."""
+    return str(getattr(observer, "words", type(observer).__name__))
 
 
 def crossed(transcript: Messages) -> NDArray[np.bool_]:

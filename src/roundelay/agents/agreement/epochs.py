@@ -17,7 +17,6 @@ from roundelay.networks.network_checks import join_names, shorten_names
 from roundelay.tables import in_short
 
 Pairs = Iterable[tuple[str, str]]
-
 USUAL_STOPPING = Stopping()
 
 
@@ -43,9 +42,9 @@ def plan_ring(
             check_fits_task(task, invitations[0])
     members = [invitation.member for invitation in invitations]
     _refuse_twins(members)
-    course = plan_course(members, links, first or members[0].name)
+    arranged = arrange(members, links, first or members[0].name)
     return RingPlan(
-        secrets.token_hex(16), 0, course.members, course.order, course.links, algorithm=algorithm, task=task, stopping=stopping,
+        secrets.token_hex(16), 0, arranged.members, arranged.order, arranged.links, algorithm=algorithm, task=task, stopping=stopping,
         warm=warm,
     )  # fmt: skip
 
@@ -109,9 +108,14 @@ def _next(plan: RingPlan, members: Sequence[Member], links: Pairs, previous: str
     _refuse_twins(members)
     stay = {member.name for member in members}
     first = next(plan.members[place].name for place in plan.order if plan.members[place].name in stay)
-    course = plan_course(members, links, first)
+    arranged = arrange(members, links, first)
     return replace(
-        plan, epoch=plan.epoch + 1, members=course.members, order=course.order, links=course.links, previous=previous
+        plan,
+        epoch=plan.epoch + 1,
+        members=arranged.members,
+        order=arranged.order,
+        links=arranged.links,
+        previous=previous,
     )
 
 
@@ -138,7 +142,7 @@ def _refuse_twins(members: Sequence[Member]) -> None:
 
 
 @dataclass(frozen=True)
-class Course:
+class Arrangement:
     """The members, numbered as the token first meets them; the lap, which starts at 0; and the links."""
 
     members: tuple[Member, ...]
@@ -146,7 +150,7 @@ class Course:
     links: tuple[tuple[int, int], ...]
 
 
-def plan_course(members: Sequence[Member], links: Pairs | None, first: str) -> Course:
+def arrange(members: Sequence[Member], links: Pairs | None, first: str) -> Arrangement:
     """A Hamiltonian cycle of the links where there is one, else a closed walk; it starts at the site called `first`.
 
     Either end of a link may dial the other, but one of them must have an address: links without one do not count.
@@ -161,7 +165,7 @@ def plan_course(members: Sequence[Member], links: Pairs | None, first: str) -> C
     met = list(dict.fromkeys(walk))  # as the token first meets them
     place = {old: new for new, old in enumerate(met)}
     pairs = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in usable)
-    return Course(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
+    return Arrangement(tuple(members[old] for old in met), tuple(place[old] for old in walk), tuple(pairs))
 
 
 def _network(members: Sequence[Member], usable: list[tuple[int, int]], given: set[tuple[int, int]]) -> Network:

@@ -32,9 +32,7 @@ except ImportError:
     ) from None
 
 LONGEST_CERTIFICATE = 4096
-
 KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE = "key.pem", "certificate.pem", "mask.key"
-
 MOST_DAYS = 36_500
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from roundelay.agents.agreement.identity import LONGEST_CERTIFICATE, Identity, check_certificate, is_signed_by
 from roundelay.agents.agreement.names import LONGEST_ADDRESS, LONGEST_NAME, check_address, check_site_name
-from roundelay.agents.agreement.plan import Column, Member, Task, columns_of
+from roundelay.agents.agreement.plan import Column, Member, Task, columns_in
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -24,9 +24,7 @@ from roundelay.networks.network_checks import join_names
 from roundelay.tables import Fields
 
 FORMAT = 1
-
 LONGEST_COLUMN = 100
-
 MOST_COLUMNS = 10_000
 
 
@@ -82,7 +80,7 @@ def header_columns(path: Path) -> tuple[Column, ...]:
         raise ValueError(f"The header of {path} can't be read: save the data as CSV in UTF-8.") from None
     if not header:
         raise ValueError(f"The header of {path} is empty: name every column in the first line.")
-    return columns_of(header, str(path))
+    return columns_in(header, str(path))
 
 
 def check_same_columns(invitations: Sequence[Invitation]) -> None:

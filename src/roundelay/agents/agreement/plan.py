@@ -47,7 +47,7 @@ def column_of(heading: str) -> Column:
     return column
 
 
-def columns_of(header: Sequence[str], file: str) -> tuple[Column, ...]:
+def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
     """The columns that a header names. The cells are not shown: where the header was forgotten, they are the first row."""
     columns = []
     for number, heading in enumerate(header, start=1):

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.agents.agreement.plan import Column, Task, column_of, columns_of
+from roundelay.agents.agreement.plan import Column, Task, column_of, columns_in
 from roundelay.kernels import Matrix
 
 if TYPE_CHECKING:
     from _csv import Reader
 
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII)
-
 # Words that stand for numbers. An empty cell is not a number.
 WORDS = {"": math.nan, "true": 1.0, "false": 0.0}
 
@@ -47,7 +46,7 @@ def wanted(task: Task) -> tuple[Column, ...]:
 
 def find_columns(file: str, header: Sequence[str], task: Task) -> list[int]:
     """The number of each column in the header, in the order of `Cells`."""
-    present = columns_of(header, file)
+    present = columns_in(header, file)
     return [_find(file, present, column) for column in wanted(task)]
 
 

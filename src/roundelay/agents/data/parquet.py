@@ -19,12 +19,9 @@ GROWTH, ALWAYS = 1000, 2**26
 
 # Wire types of the compact protocol, in which page headers are written.
 STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, BINARY, STRUCT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12
-
 # Entries of a page header, and the kinds of pages whose values count.
 KIND, UNCOMPRESSED, COMPRESSED, DATA, DICTIONARY, DATA_V2 = 1, 2, 3, 5, 7, 8
-
 DATA_PAGES = (0, 3)
-
 DEEPEST = 8
 
 

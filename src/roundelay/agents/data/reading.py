@@ -36,7 +36,7 @@ class OwnRows:
         return len(self.target)
 
 
-def read_rows(path: str | Path, task: Task) -> OwnRows:
+def read_own_rows(path: str | Path, task: Task) -> OwnRows:
     """Read a data file: CSV (UTF-8, commas, a header) or Parquet.
 
     A heading is a name, or "name [unit]". Columns may stand in any order, and those that the task does not name are

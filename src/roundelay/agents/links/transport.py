@@ -12,7 +12,6 @@ from typing import Protocol
 SHORTEST, LONGEST = 0.05, 30.0
 
 Deliver = Callable[[int, bytes], Awaitable[None]]
-
 Connected = Callable[[int, bool], Awaitable[None]]
 
 

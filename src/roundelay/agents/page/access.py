@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from aiohttp import web
 
 HOSTS = ("127.0.0.1", "localhost")
-
 HTTP = 80
 
 CONTENT_POLICY = "; ".join(
@@ -23,7 +22,6 @@ CONTENT_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-
 HEADERS = {
     "Content-Security-Policy": CONTENT_POLICY,
     "Cache-Control": "no-store",

@@ -21,12 +21,10 @@ from roundelay.agents.page.metrics import CONTENT_TYPE, metrics_text
 from roundelay.agents.site.status import Status
 
 HOME = "page.html"
-
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 # Seconds: no eye follows more than ten a second, and a quiet line is used now and then so that a dead one is noticed.
 PACE, HEARTBEAT = 0.1, 5.0
-
 # Seconds that a request may take to end when the server stops.
 FAREWELL = 1.0
 

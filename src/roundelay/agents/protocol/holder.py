@@ -14,7 +14,7 @@ import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.data.statistics import decode_limbs, encode_limbs, hide_carries
+from roundelay.agents.data.statistics import LIMBS, decode_limbs, encode_limbs, hide_carries
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
@@ -32,25 +32,17 @@ from roundelay.problems import OwnProblem
 
 # Every epoch has hop numbers of its own, so that no draw of noise is ever used twice.
 HOPS_OF_AN_EPOCH = 2**40
-
-LIMBS = 4
-
 # A token that moved by so much more than ever before in a lap is not one of a method that converges.
 ABSURD = 1e3
-
 VISITS_BEFORE_JUDGING = 3
-
 # Up to so many unknowns a gradient more at each visit does not matter.
 CHEAP = 1000
-
 # Coordinates at a time: so many stay near the processor.
 BLOCK = 8192
-
 _NO_VISITS: Integers = np.zeros(0, np.int64)
 
 # Of glibc's malloc.h.
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
-
 KEEP = 2**30
 
 

@@ -24,16 +24,12 @@ from roundelay.agents.protocol.holder import Held
 from roundelay.agents.protocol.wire import checksum_of
 
 FORMAT = 1
-
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
-
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
 LOG_PAGES = 256
-
 # Where states are that large, only every sixteenth is written; those between follow from what was received since.
 SETTLE_EVERY = 16
-
 INBOX_SLOTS = SETTLE_EVERY + 2
 
 _TABLES = """

@@ -30,7 +30,6 @@ from roundelay.kernels import Vector
 
 # Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
 KEPT = 1000
-
 # So many times a baton may come before the one that is missing.
 PATIENT = 20
 

@@ -9,26 +9,14 @@ from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
-from roundelay.agents.site.status import Leak, PrivacyStatus
-from roundelay.algorithms.token_method import has_shares
+from roundelay.agents.site.status import MeterReading, PrivacyStatus
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy import Public
-from roundelay.privacy.attacks import (
-    Recovered,
-    forward_filter,
-    parametric_first_order,
-    parametric_primal,
-    parametric_step_size,
-)
+from roundelay.privacy.attacks import Attack, Recovered
 from roundelay.problems import OwnProblem
+from roundelay.registry import registered
 from roundelay.transcripts import Visits
 
-ATTACKS = (
-    ("forward filter", forward_filter),
-    ("parametric, step size", parametric_step_size),
-    ("parametric, primal", parametric_primal),
-    ("parametric, first order", parametric_first_order),
-)
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
 # With more unknowns a meter beside the fit would take longer than the fit.
 MOST_UNKNOWNS = 60
@@ -89,14 +77,14 @@ def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus
         return PrivacyStatus(len(visits), (), "There have been too few visits to tell.")
     public = Public(plan.algorithm, plan.agents, plan.dim)
     truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < most_visits(plan.dim) else None)
-    leaks: list[Leak] = []
-    for name, attack in ATTACKS:
+    readings: list[MeterReading] = []
+    for name, attack in registered(Attack).items():
         try:
             found = attack(visits, public)
         except (ValueError, np.linalg.LinAlgError):
             continue  # not made for this method, or for so few visits
-        leaks += _against_truth(name, found, member.problem, truth)
-    best = _best(leaks)
+        readings += _against_truth(name, found, member.problem, truth)
+    best = _best(readings)
     return PrivacyStatus(len(visits), best, _sentence(best))
 
 
@@ -115,7 +103,7 @@ def worst_error(status: PrivacyStatus) -> float:
 
 
 def _cannot(plan: RingPlan) -> str:
-    if not has_shares(plan.method) or not plan.on_cycle:
+    if getattr(plan.method, "facts", None) is None or not plan.on_cycle:
         return "The meter knows no attack on this method."
     if plan.dim > MOST_UNKNOWNS:
         return (
@@ -124,7 +112,7 @@ def _cannot(plan: RingPlan) -> str:
     return ""
 
 
-def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector | None) -> list[Leak]:
+def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector | None) -> list[MeterReading]:
     """Relative errors; a guess of 0, which needs no message, has the error 1."""
     quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
     if y is not None:
@@ -136,24 +124,24 @@ def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector |
             ("the slope of this site's data (g)", found.g, problem.gradient(0, origin)),
         ]
     return [
-        Leak(what, float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth)), 1.0, name)
+        MeterReading(what, float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth)), 1.0, name)
         for what, estimate, truth in quantities
         if estimate is not None and np.isfinite(estimate).all() and np.linalg.norm(truth) > 0.0
     ]
 
 
-def _best(leaks: list[Leak]) -> tuple[Leak, ...]:
-    best: dict[str, Leak] = {}
-    for leak in leaks:
-        if leak.quantity not in best or leak.error < best[leak.quantity].error:
-            best[leak.quantity] = leak
+def _best(readings: list[MeterReading]) -> tuple[MeterReading, ...]:
+    best: dict[str, MeterReading] = {}
+    for one in readings:
+        if one.quantity not in best or one.error < best[one.quantity].error:
+            best[one.quantity] = one
     return tuple(best.values())
 
 
-def _sentence(leaks: tuple[Leak, ...]) -> str:
-    if not leaks:
+def _sentence(readings: tuple[MeterReading, ...]) -> str:
+    if not readings:
         return "None of the meter's attacks applies to this method."
-    least = min(leaks, key=lambda leak: leak.error)
+    least = min(readings, key=lambda one: one.error)
     if least.error < 0.01:
         return f"Your two neighbours together can know {least.quantity} to {least.error:.1g} of its size."
     if least.error < 0.5:

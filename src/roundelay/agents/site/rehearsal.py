@@ -23,7 +23,7 @@ from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.invitations import read_invitation, write_invitation
-from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_of
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
 from roundelay.kernels import Integers
@@ -140,7 +140,7 @@ def uneven_parts(rows: int, parts: int, seed: int) -> list[Integers]:
 
 def fit_by_all_others(header: Sequence[str], target: str, kind: str, ridge: float = 0.0) -> Task:
     """The fit of one column of the data by all others."""
-    columns = columns_of(header, "the data")
+    columns = columns_in(header, "the data")
     explained = next((column for column in columns if column.name == target), None)
     if explained is None:
         raise ValueError(f"There is no column {target!r} in the data: the columns are {', '.join(header)}.")
@@ -160,7 +160,7 @@ def prepare_ring(
     `rows` has the rows of each site by its name, with the cells in the order of the header.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    columns = columns_of(header, "the data")
+    columns = columns_in(header, "the data")
     invitations, seats = [], []
     for (name, own), port in zip(rows.items(), _free_ports(len(rows)), strict=True):
         home = folder / name

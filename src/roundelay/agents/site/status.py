@@ -55,7 +55,7 @@ class JournalStatus:
 
 
 @dataclass(frozen=True)
-class Leak:
+class MeterReading:
     """How well a neighbour could know something of this site: its error, and that of a guess without any message."""
 
     quantity: str
@@ -69,7 +69,7 @@ class PrivacyStatus:
     """The privacy meter: what the two neighbours together could infer from what they saw so far."""
 
     visits: int
-    leaks: tuple[Leak, ...]
+    leaks: tuple[MeterReading, ...]
     sentence: str
 
 

@@ -37,7 +37,7 @@ LOOK_EVERY = 0.25
 # With more unknowns than this, those of an objective of the site's own stand in a file beside the model.
 MOST_COEFFICIENTS = 10_000
 # The privacy meter first looks after so many visits, and rests this many times as long as it took.
-FIRST_MEASURE, METER_SHARE = 10, 20.0
+FIRST_MEASURE, METER_REST = 10, 20.0
 PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
@@ -151,7 +151,7 @@ class Site:
             # Also where the epoch is left: what is begun is worked on to its end before anything is written.
             await running
             if holder.finished:
-                watch.outcome = self.words(plan, holder)
+                watch.outcome = _why_it_stopped(plan, holder)
                 lingering = asyncio.create_task(agent.linger())
                 if self.options.meter:
                     await self._measure(agent)
@@ -182,7 +182,7 @@ class Site:
             if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
                 began = time.monotonic()
                 await self._measure(agent)
-                due, rest = 2 * visits, began + (1.0 + METER_SHARE) * (time.monotonic() - began)
+                due, rest = 2 * visits, began + (1.0 + METER_REST) * (time.monotonic() - began)
 
     async def _measure(self, agent: Agent) -> None:
         """Measure what the neighbours could know, and do what the operator wants done about it."""
@@ -270,7 +270,7 @@ class Site:
             epoch=plan.epoch,
             hops=held.hop - holder.first_hop,
             members=tuple(one.name for one in plan.members),
-            reason=self.words(plan, holder),
+            reason=_why_it_stopped(plan, holder),
             residuals=FinalResiduals(_proven(plan, held.reason), disagreement),
             standard=standard,
             ring_digest=signed.digest,
@@ -281,16 +281,6 @@ class Site:
             write_model(self.options.model, model, notes)
         return Ending(model, notes, held.estimate)
 
-    def words(self, plan: RingPlan, holder: Holder) -> str:
-        """Why the ring stopped."""
-        held = holder.held
-        hops = held.hop - holder.first_hop
-        if held.reason == Reason.CONTENT:
-            return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
-        if held.reason == Reason.HOPS:
-            return f"The {hops:,} hops that the ring file allows were made."
-        return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
-
 
 def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     """What a site's privacy meter showed last; None where it has not measured yet."""
@@ -298,6 +288,17 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     if not path.exists():
         return None
     return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
+
+
+def _why_it_stopped(plan: RingPlan, holder: Holder) -> str:
+    """Why the ring stopped, in words."""
+    held = holder.held
+    hops = held.hop - holder.first_hop
+    if held.reason == Reason.CONTENT:
+        return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
+    if held.reason == Reason.HOPS:
+        return f"The {hops:,} hops that the ring file allows were made."
+    return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
 
 
 def _proven(plan: RingPlan, reason: Reason | None) -> float | None:

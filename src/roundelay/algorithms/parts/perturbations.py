@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
+from roundelay.algorithms.parts.facts import PerturbationFacts
 from roundelay.kernels import DIM, PRIMAL, STEP, Numbers, Part, Vector, Visit, each, normals, uniform, vector
 from roundelay.kernels.checks import finite_number
 
 
 class Perturbation(Protocol):
-    """What changes the plain step."""
+    """What changes the plain step.
+
+    What is public of it stands in `facts`, a `PerturbationFacts`; of one that says nothing no equation is known.
+    """
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
@@ -32,6 +36,8 @@ def disturb_nothing(perturbation: Numbers, at: Visit, new: Vector) -> None:
 @dataclass(frozen=True)
 class Unperturbed:
     """Nothing is perturbed."""
+
+    facts: ClassVar[PerturbationFacts] = PerturbationFacts("nothing", plain_steps=True)
 
     def part(self) -> Part:
         """The kernel functions `step_sizes` and `disturb`, and their numbers."""
@@ -79,6 +85,12 @@ class StepSizeNoise:
         """Any tolerance can be met: the noise is scaled by a residual that goes to 0."""
         return 0.0
 
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of γ; with γ = 1 alone the steps are plain."""
+        plain = self.spread == 0.0 and self.gamma == 1.0
+        return PerturbationFacts("step size", self.gamma, self.gamma * self.spread, plain_steps=plain)
+
 
 class PrimalNoiseNumbers(NamedTuple):
     """The standard deviation of ω."""
@@ -115,6 +127,11 @@ class PrimalNoise:
         All N agents must lie below the tolerance in a row, so the largest of N such norms counts.
         """
         return max(rho, 1.0) * math.sqrt(8.0) * self.sigma * (math.sqrt(dim) + math.sqrt(2.0 * math.log(agents + 1.0)))
+
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of ω. It moves x⁺ before y⁺ is made from it, so that the steps are plain."""
+        return PerturbationFacts("x", sigma=self.sigma, plain_steps=True)
 
 
 class ScheduleNumbers(NamedTuple):
@@ -168,6 +185,7 @@ def step_sizes_inert(perturbation: InertiaNumbers, rho: float, at: Visit, room: 
 class Inertia:
     """A proximal term τ/2 ‖x − x_i‖² that keeps x near where it was."""
 
+    facts: ClassVar[PerturbationFacts] = PerturbationFacts(plain_steps=True)
     tau: float
 
     def __post_init__(self) -> None:

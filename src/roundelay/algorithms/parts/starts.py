@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from roundelay.algorithms.parts.facts import StartFacts
 from roundelay.kernels import START, Matrix, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.kernels.random import Words, uniforms, uniforms_of_agents
@@ -49,7 +50,8 @@ class OneAgent(NamedTuple):
 class Start(Protocol):
     """A rule for x_i⁰, y_i⁰ and c_i⁰, and where it is not 0 for the token.
 
-    One that works with a single token only has `one_token = True`. One whose token is the mean of shares that were summed
+    One that works with a single token only has `one_token = True`. What is public of it stands in `facts`, a `StartFacts`; of one
+    that says nothing nothing is taken to be public. One whose token is the mean of shares that were summed
     under masks has `sum_grid`, the `FixedPoint` in which they are summed.
 
     No agent of a ring knows the others' functions and secrets. There `own(agent, problem, rho)` is asked, with a `OneAgent`
@@ -65,6 +67,8 @@ class Start(Protocol):
 @dataclass(frozen=True)
 class ZeroStart:
     """x_i = y_i = 0."""
+
+    facts: ClassVar[StartFacts] = StartFacts("zero", width=0.0, uses_data=False)
 
     def draw(self, seed: int, problem: Problem, rho: float) -> Beginning:
         """The states before the first hop."""
@@ -104,11 +108,21 @@ class UniformStart:
         y = (-rho if self.printed_sign else rho) * x
         return Beginning(x, y, x - y / rho)
 
+    @property
+    def facts(self) -> StartFacts:
+        """x − y/ρ = 0 is public, but with the printed sign it is 2υ."""
+        return drawn_within(self.low, self.high, "twice x" if self.printed_sign else "zero")
+
 
 def check_bounds(low: float, high: float) -> None:
     """Bounds are finite, the smaller first."""
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ValueError(f"A uniform start from {low} to {high} is not possible: use finite bounds, the smaller first.")
+
+
+def drawn_within(low: float, high: float, share: Literal["zero", "twice x", "masked"]) -> StartFacts:
+    """What is public of an x from U(low, high)."""
+    return StartFacts(share, 0.5 * (low + high), 0.5 * (high - low), uses_data=False)
 
 
 def uniform_states(seed: int, problem: Problem, low: float, high: float) -> Matrix:
@@ -161,6 +175,11 @@ class ZeroSumStart:
     def _under(self, masks: Matrix, x: Matrix, rho: float) -> Beginning:
         return Beginning(x, rho * (x - masks), masks)
 
+    @property
+    def facts(self) -> StartFacts:
+        """x − y/ρ is the mask."""
+        return drawn_within(self.low, self.high, "masked")
+
 
 @register(Start, "sealed")
 @dataclass(frozen=True)
@@ -179,6 +198,7 @@ class SealedStart:
     """
 
     one_token: ClassVar[bool] = True
+    facts: ClassVar[StartFacts] = StartFacts("sealed", width=0.0)
     bits: int = 40
 
     def __post_init__(self) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from roundelay.algorithms.parts.facts import PerturbationFacts
 from roundelay.algorithms.parts.perturbations import StepSizeNoise, disturb_nothing
 from roundelay.algorithms.slots import solve
 from roundelay.kernels import DIM, STEP, Part, Vector, Visit, each, uniforms, vector
@@ -65,6 +66,11 @@ class VectorStepSizeNoise(StepSizeNoise):
     visits. It does not hide y_i, x_i and ∇f_i(x*) at all: the forward filter forgets its errors as before. One
     observer is enough; no colluders are needed.
     """
+
+    @property
+    def facts(self) -> PerturbationFacts:
+        """The law of each γ_d."""
+        return replace(super().facts, by_coordinate=True)
 
     def part(self) -> Part:
         """The kernel functions `step_sizes`, `along`, `x_step` and `disturb`, and their numbers."""

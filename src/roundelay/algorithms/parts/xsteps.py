@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from roundelay.algorithms.parts.facts import XStepFacts
 from roundelay.algorithms.slots import gradient, minimise, record_weight, row_slope
 from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
@@ -67,9 +68,17 @@ class ClippedGradient:
         rate = 1.0 if self.rate is None else float(self.rate)
         return Part((("solve", solve_clipped),), ClippingNumbers(float(self.clip), rate))
 
+    @property
+    def facts(self) -> XStepFacts:
+        """The bound on a record's gradient, and the chance that it is drawn."""
+        return XStepFacts(clip=self.clip, rate=self.rate)
+
 
 class XStep(Protocol):
-    """A way to the new x."""
+    """A way to the new x.
+
+    What it is stands in `facts`, an `XStepFacts`; of one that says nothing no equation is known.
+    """
 
     def part(self) -> Part:
         """The kernel function `solve` and its numbers."""
@@ -124,6 +133,7 @@ def solve_by_sample(
 class Exact:
     """Solve the local problem exactly, by the problem's prox."""
 
+    facts: ClassVar[XStepFacts] = XStepFacts("exact")
     needs: tuple[str, ...] = ("minimise",)
 
     def part(self) -> Part:
@@ -135,6 +145,7 @@ class Exact:
 class FirstOrder:
     """Replace f_i by its tangent at the old x: one gradient a visit."""
 
+    facts: ClassVar[XStepFacts] = XStepFacts("first order")
     needs: tuple[str, ...] = ("gradient",)
 
     def part(self) -> Part:

@@ -1,4 +1,4 @@
-"""A budget of ε that a run keeps to."""
+"""A ledger of what has been spent, the monitor that reads it, and a budget of ε that a run keeps to."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ledger:
 def ledger_of(method: Any, problem: Any, delta: float, bound: Bound = "exact") -> Ledger:
     """The ledger of a method that has a guarantee."""
     multipliers = noise_multipliers(method, problem)
-    return Ledger(multipliers, method.xstep.rate, relation_of(method), float(delta), bound)
+    return Ledger(multipliers, method.facts.xstep.rate, relation_of(method), float(delta), bound)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The other way round: the noise that a wanted ε asks for."""
+"""ε after so many visits, and the other way round: the noise that a wanted ε asks for."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def epsilon(
     if agent is None:
         agent = int(np.argmin(multipliers))
     check_agent(agent, problem.agents)
-    multiplier, rate = float(multipliers[agent]), method.xstep.rate
+    multiplier, rate = float(multipliers[agent]), method.facts.xstep.rate
     visits = whole_number("visits", visits, least=0)
     spent = composed_epsilon(multiplier, rate, visits, float(delta), bound)
     return Guarantee(spent, float(delta), visits, multiplier, relation_of(method), agent, rate, bound)
@@ -72,7 +72,7 @@ def epsilon(
 
 def noise_multipliers(method: Any, problem: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """σ over the sensitivity of a visit, for each agent."""
-    return method.perturbation.sigma / sensitivities(method, problem)
+    return method.facts.perturbation.sigma / sensitivities(method, problem)
 
 
 def check_delta(delta: float) -> None:
@@ -120,7 +120,7 @@ def sigma_for_problem(
     if agent is None:
         agent = int(np.argmax(moved))
     check_agent(agent, problem.agents)
-    return float(moved[agent]) * _multiplier(epsilon, delta, visits, method.xstep.rate)
+    return float(moved[agent]) * _multiplier(epsilon, delta, visits, method.facts.xstep.rate)
 
 
 def _multiplier(epsilon: float, delta: float, visits: int, rate: float | None) -> float:

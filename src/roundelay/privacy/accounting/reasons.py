@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-from roundelay.algorithms import ClippedGradient, Exact, PrimalNoise, TokenADMM, Unperturbed
-from roundelay.algorithms.parts.starts import UniformStart, ZeroStart, ZeroSumStart
+from roundelay.algorithms import TokenADMM
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,6 @@ class NoGuarantee:
 
 # The choices that the derivation covers; a choice that it does not know of is not assumed to be harmless.
 COVERED = ("rho", "walk", "xstep", "perturbation", "start", "regulariser", "tokens")
-# Starts that don't look at the data.
-STARTS_WITHOUT_DATA = (ZeroStart, UniformStart, ZeroSumStart)
 
 
 def method_of(algorithm: Any) -> Any:
@@ -44,18 +41,20 @@ def method_of(algorithm: Any) -> Any:
 
 def why_no_sensitivity(method: Any, problem: Any = None) -> str:
     """Why one record can change a visit by any amount, or by an amount that nobody has worked out; empty where neither."""
+    # The very class: the derivation is that of its update, and one derived from it may have another.
     if type(method) is not TokenADMM:
         return "the accounting is that of incremental ADMM with noise on x, and this is another method"
     for field in fields(method):
         if field.name not in COVERED and getattr(method, field.name) != field.default:
             return f"the accounting does not cover its {field.name}"
-    if not isinstance(method.perturbation, (PrimalNoise, Unperturbed)):
+    start, perturbation, xstep = method.facts
+    if perturbation.noise not in ("nothing", "x"):
         return "its step size changes from visit to visit, and the accounting is that of noise which is added to x"
-    if isinstance(method.xstep, Exact):
+    if xstep.step == "exact":
         return "its steps are exact, and one record can move the minimiser of f_i by any amount: use first_order=True and clip"
-    if not isinstance(method.xstep, ClippedGradient):
+    if xstep.clip is None:
         return "the gradients of single records are not clipped, so that one record can move x by any amount: set clip"
-    if type(method.start) not in STARTS_WITHOUT_DATA:
+    if start.uses_data:
         return "its start is not known to be made without the data"
     if problem is not None and not hasattr(problem, "record_weights"):
         return f"a {type(problem).__name__} does not say what a single record counts"
@@ -64,12 +63,11 @@ def why_no_sensitivity(method: Any, problem: Any = None) -> str:
 
 def why_no_guarantee(method: Any, problem: Any = None) -> str:
     """Why there is no guarantee of differential privacy; empty where there is one."""
-    noise: Any = getattr(method, "perturbation", None)
-    if type(method) is TokenADMM and isinstance(noise, Unperturbed):
+    if type(method) is TokenADMM and method.facts.perturbation.noise == "nothing":
         return "nothing random is added to x"
     reason = why_no_sensitivity(method, problem)
     if reason:
         return reason
-    if not noise.sigma > 0.0:
+    if not method.facts.perturbation.sigma > 0.0:
         return "sigma is 0, so that nothing random is added to x"
     return ""

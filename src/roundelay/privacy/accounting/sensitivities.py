@@ -40,7 +40,7 @@ def sensitivity(algorithm: Any, problem: Problem, agent: int) -> Sensitivity | N
         return NoGuarantee(reason)
     check_agent(agent, problem.agents)
     size, weight = float(sensitivities(method, problem)[agent]), float(record_weights(problem)[agent])
-    clip, rate = method.xstep.clip, method.xstep.rate
+    clip, rate = method.facts.xstep.clip, method.facts.xstep.rate
     how = f"2·{weight:g}·{clip:g}/{method.rho:g}" if rate is None else f"{weight:g}·{clip:g}/({rate:g}·{method.rho:g})"
     words = (
         f"A record of agent {agent} counts {weight:.4g} in f_{agent}, and its gradient is clipped to {clip:g}; to {relation_of(method)} "
@@ -51,13 +51,13 @@ def sensitivity(algorithm: Any, problem: Problem, agent: int) -> Sensitivity | N
 
 def relation_of(method: Any) -> Relation:
     """What counts as neighbouring data: Poisson sampling is reckoned by adding or removing, all else by replacing."""
-    return "replace one record" if method.xstep.rate is None else "add or remove one record"
+    return "replace one record" if method.facts.xstep.rate is None else "add or remove one record"
 
 
 def sensitivities(method: Any, problem: Any) -> Vector:
     """The sensitivity of x⁺ for each agent, of a method and a problem that have one."""
     weights = record_weights(problem)
-    clip, rate = method.xstep.clip, method.xstep.rate
+    clip, rate = method.facts.xstep.clip, method.facts.xstep.rate
     return 2.0 * clip * weights / method.rho if rate is None else clip * weights / (rate * method.rho)
 
 

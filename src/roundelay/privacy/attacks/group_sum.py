@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.parts.perturbations import Unperturbed
-from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.kernels import Matrix, Vector
-from roundelay.privacy.attacks.setting import admm, first_order, starts_at_zero
+from roundelay.privacy.attacks.setting import admm, first_order
 from roundelay.privacy.attacks.solving import Minimum, minimise_squares, split, unknowns
 from roundelay.privacy.public import Public
 from roundelay.transcripts import GroupVisits
@@ -55,11 +53,11 @@ def group_sum(visits: GroupVisits, public: Public, tries: int = 40) -> GroupReco
     explains the mean of the members alone. Under a sealed start v_j⁰ = 0, and H_j is all that there is to find.
     """
     method = admm(public)
-    sealed = isinstance(method.start, SealedStart)
+    sealed = method.facts.start.share == "sealed"
     if (
         first_order(method)
-        or not isinstance(method.perturbation, Unperturbed)
-        or not (sealed or starts_at_zero(method))
+        or method.facts.perturbation.noise != "nothing"
+        or not (sealed or method.facts.start.at_zero)
     ):
         raise ValueError(
             "This attack has the equations of exact, unperturbed steps from a zero or a sealed start: use it there."
@@ -89,10 +87,10 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
     """
     found: list[Minimum] = []
     for start in _starts(model, members, size, tries):
-        fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS, damping=1e-3)
+        fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS)
         for order in permutations(range(members)):
             other = fit.theta.reshape(members, size)[list(order)].ravel()
-            found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS, damping=1e-3))
+            found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS))
             if model.misfit(found[-1].cost) <= FITS:
                 return found[-1]
     return min(found, key=lambda fit: fit.cost)
@@ -178,7 +176,7 @@ def _starts(model: _Model, members: int, size: int, tries: int) -> Iterator[Vect
     mean_model = _Model(model.agents, model.dim, model.received, model.sums / members, model.sealed)
     flat = np.zeros(size)
     flat[: len(row)] = (row == column) * 1.0
-    middle = minimise_squares(mean_model.residuals(1), flat, limit=60, damping=1e-2).theta
+    middle = minimise_squares(mean_model.residuals(1), flat, limit=60).theta
     for trial in range(tries):
         spread = 0.1 + 0.4 * (trial / tries)
         pieces = []

@@ -9,23 +9,21 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.parts.perturbations import StepSizeNoise, Unperturbed
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics, gradient_in
 from roundelay.privacy.attacks.recursions import forward_filter
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
     evidence,
     first_order,
-    middle_gamma,
     one_update_each,
-    start_width,
-    starts_balanced,
 )
 from roundelay.privacy.attacks.solving import Eliminated, eliminate, minimise_squares, split
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # A fit this good, relative to what moved, is none by chance.
@@ -34,6 +32,7 @@ FITS = 1e-9
 SCHEDULES = ((1e3, 0.0), (0.0,), (1e3, 1.0, 0.1, 1e-3, 0.0))
 
 
+@register(Attack, "parametric, first order")
 def parametric_first_order(visits: Visits, public: Public, family: Family | None = None, starts: int = 6) -> Recovered:
     """θ, every x and every y of an agent that takes first-order steps, under PI-ADMM1, Algorithm 2 or I-ADMM.
 
@@ -48,25 +47,25 @@ def parametric_first_order(visits: Visits, public: Public, family: Family | None
     reach.
     """
     method, known = admm(public), evidence(visits, public)
-    if not first_order(method) or not isinstance(method.perturbation, (StepSizeNoise, Unperturbed)):
+    if not first_order(method) or method.facts.perturbation.noise not in ("nothing", "step size"):
         raise ValueError(
             "This attack has the equations of first-order steps, with or without a perturbed step size: use "
             "parametric_step_size for exact steps and parametric_primal for primal noise."
         )
     one_update_each(visits)
     family = Quadratics() if family is None else family
-    gamma, spread = middle_gamma(method)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
     equations = (public.dim - 1 if spread > 0.0 else public.dim) * len(visits)
     enough = equations >= family.size(public.dim) + public.dim
     filtered = forward_filter(visits, public)
     # How far the filter's x may be off: what is left of the start, and of γ.
     off = np.linalg.norm(filtered.x[1:] - known.z, axis=1)
-    left = start_width(method) * (1.0 + gamma) ** -np.arange(1.0, len(visits) + 1.0)
+    left = method.facts.start.width * (1.0 + gamma) ** -np.arange(1.0, len(visits) + 1.0)
     doubt = spread * off + left + 1e-9 * known.scale
     shots = _Shots(known, family, gamma, spread, np.maximum(off, 1e-9 * known.scale))
     guesses = islice(family.starts(filtered.x[:-1], filtered.y[1:], 1.0 / (known.rho * doubt)), starts)
     best = _best_of(_attempts(shots, guesses, filtered.x[0]))
-    converged = enough and best.misfit <= FITS and starts_balanced(method)
+    converged = enough and best.misfit <= FITS and method.facts.start.balanced
     theta = best.theta
     x = best.x if best.misfit <= 1e-2 else filtered.x
     y = known.rho * (x - known.s)

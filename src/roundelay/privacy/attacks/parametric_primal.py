@@ -7,10 +7,10 @@ from itertools import cycle
 
 import numpy as np
 
-from roundelay.algorithms.parts.perturbations import PrimalNoise
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.recursions import forward
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -18,8 +18,6 @@ from roundelay.privacy.attacks.setting import (
     expected_start,
     first_order,
     one_update_each,
-    start_width,
-    starts_balanced,
 )
 from roundelay.privacy.attacks.solving import (
     Minimum,
@@ -31,6 +29,7 @@ from roundelay.privacy.attacks.solving import (
     unknowns,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # How sure one may be of a guess of x⁰, in widths of its distribution, and how many are drawn.
@@ -38,6 +37,7 @@ DOUBTS = (1.0, 0.1, 10.0, 0.01, 100.0)
 DRAWS = 15
 
 
+@register(Attack, "parametric, primal")
 def parametric_primal(visits: Visits, public: Public) -> Recovered:
     """H, g and every x and y of an agent with a quadratic f = ½x'Hx + g'x under PI-ADMM2.
 
@@ -51,7 +51,7 @@ def parametric_primal(visits: Visits, public: Public) -> Recovered:
     converged where the public σ explains it.
     """
     method, known = admm(public), evidence(visits, public)
-    if not isinstance(method.perturbation, PrimalNoise):
+    if method.facts.perturbation.noise != "x":
         raise ValueError(
             "This attack has the equations of primal noise, PI-ADMM2: use parametric_step_size or parametric_first_order."
         )
@@ -65,10 +65,10 @@ def parametric_primal(visits: Visits, public: Public) -> Recovered:
     away, halves = forward(known, visits, np.zeros(public.dim), 1.0), 0.5 ** np.arange(len(visits) + 1.0)
     tangent = first_order(method)
     regression = _first_order(known, away, halves) if tangent else _exact(known, away, halves)
-    freedom, sigma = numbers - size, method.perturbation.sigma
+    freedom, sigma = numbers - size, method.facts.perturbation.sigma
     # What σ and rounding explain: five deviations above what is to be expected.
     limit = sigma * (1.0 + 5.0 / (2.0 * freedom) ** 0.5) + 1e-12 * known.scale
-    width = min(start_width(method), known.scale)
+    width = min(method.facts.start.width, known.scale)
     best = regression.solve(expected_start(method, public.dim), width, limit, limit**2 * freedom)
     start = best.theta[-public.dim :]
     found, slope = split(best.theta[: -public.dim], public.dim)
@@ -81,7 +81,7 @@ def parametric_primal(visits: Visits, public: Public) -> Recovered:
     words = (
         f"{len(visits)} visits of agent {visits.agent} leave a noise of {left:.2g}, where the public σ is {sigma:.2g}."
     )
-    converged = left <= limit and starts_balanced(method)
+    converged = left <= limit and method.facts.start.balanced
     return Recovered(x, y, left, converged, words, hessian, g, gradient_of(hessian, g))
 
 

@@ -1,4 +1,10 @@
-"""The forward filter: a wrong guess of the start is forgotten by itself."""
+"""Recursions over an agent's visits, which ask nothing of its function: forwards, backwards, by sums alone, and as a filter.
+
+    x⁺ = ½(d + z + x)    y = ρ(x − s)    s = Σd
+
+Run forwards it halves an error at each visit, so that a wrong guess of the start is forgotten by itself; run backwards it
+doubles one.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +12,22 @@ import numpy as np
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
     evidence,
     expected_start,
-    middle_gamma,
-    plain_steps,
-    start_width,
-    starts_at_zero,
-    starts_balanced,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
+# The start counts as forgotten when less than this part of ‖z‖ can be left of it.
+FORGOTTEN = 1e-3
 
+
+@register(Attack, "recursion")
 def recursion(visits: Visits, public: Public) -> Recovered:
     """x and y after every visit, from x = y = 0 by the paper's equation (12).
 
@@ -35,8 +42,8 @@ def recursion(visits: Visits, public: Public) -> Recovered:
     x = forward(known, visits, np.zeros(public.dim), 1.0)
     y = known.rho * (x - known.s)
     assumptions = {
-        "the start is not at zero": not starts_at_zero(method),
-        "the step size is not ρ itself": not plain_steps(method),
+        "the start is not at zero": not method.facts.start.at_zero,
+        "the step size is not ρ itself": not method.facts.perturbation.plain_steps,
         f"agent {visits.agent} kept the token in {int((visits.updates > 1).sum())} of its visits, and "
         "nobody saw it in between": bool((visits.updates > 1).any()),
     }
@@ -45,6 +52,81 @@ def recursion(visits: Visits, public: Public) -> Recovered:
         f"it is not exact, because {', and '.join(broken)}." if broken else "it is exact."
     )
     return Recovered(x, y, distance_from_token(x, known), not broken, words)
+
+
+@register(Attack, "backward recursion")
+def backward_recursion(visits: Visits, public: Public, last: Vector | None = None) -> Recovered:
+    """x and y after every visit, from x ≈ z' after the last one.
+
+        x = 2x⁺ − d − z    y = ρ(x − s)
+
+    Nothing is assumed of the start but x⁰ − y⁰/ρ = 0. Where x_R is off by ε, x_{R−n} is off by exactly 2ⁿε and y_{R−n}
+    by ρ2ⁿε, for Algorithm 2 and PI-ADMM2 (and for I-ADMM, where the recursion forwards is better). `last` is another
+    guess of x_R. `residual` is 2^R‖d_{R−1}‖, a guess of the error at the start: ‖d‖ is what the last visit changed.
+    """
+    method, known = admm(public), evidence(visits, public)
+    x = np.empty((len(visits) + 1, public.dim))
+    x[-1] = visits.sent[-1] if last is None else last
+    for r in range(len(visits) - 1, -1, -1):
+        x[r] = 2.0 * x[r + 1] - known.d[r] - known.z[r]
+    y = known.rho * (x - known.s)
+    exact = method.facts.perturbation.plain_steps and method.facts.start.balanced and bool((visits.updates == 1).all())
+    with np.errstate(over="ignore"):
+        residual = float(np.linalg.norm(known.d[-1]) * np.exp2(float(len(visits))))
+    words = (
+        f"The recursion ran back over {len(visits)} visits of agent {visits.agent} from the token it sent last; every visit doubles the error."
+        if exact
+        else f"The recursion ran back over {len(visits)} visits of agent {visits.agent}, although its equation does not hold for this method."
+    )
+    return Recovered(x, y, residual, exact, words)
+
+
+@register(Attack, "telescope")
+def telescope(visits: Visits, public: Public) -> Recovered:
+    """ŷ = ρ(x̂ − s) with s_r = Σ_{j<r} d_j, and the token that the agent sent for x̂.
+
+    All it assumes is that the start has x⁰ − y⁰/ρ = 0; then s is exact in I-ADMM, Algorithm 2, PI-ADMM1 and PI-ADMM2,
+    with either step. What is left is ρ‖x − z'‖, which goes to 0 as the agents agree: in the end ŷ = ρ(z* − s) is
+    ∇f_i(x*). `residual` is ‖d‖/‖s‖ of the last visit, how far s still moves.
+    """
+    method, known = admm(public), evidence(visits, public)
+    x = np.vstack([expected_start(method, public.dim), visits.sent])
+    y = known.rho * (x - known.s)
+    size = float(np.linalg.norm(known.s[-1]))
+    residual = float(np.linalg.norm(known.d[-1])) / (size if size > 0.0 else 1.0)
+    balanced = method.facts.start.balanced
+    words = (
+        f"s = x − y/ρ of agent {visits.agent} is exact after each of its {len(visits)} visits; y is as good as x ≈ z is."
+        if balanced
+        else "The start need not have x − y/ρ = 0, so that s is known only up to a constant."
+    )
+    return Recovered(x, y, residual, balanced, words)
+
+
+@register(Attack, "forward filter")
+def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) -> Recovered:
+    """x and y after every visit, from any `guess` of x⁰ (default: the mean of its public distribution).
+
+        x̂⁺ = (d + γ̄z + x̂)/(1 + γ̄)    ŷ = ρ(x̂ − s)
+
+    with γ̄ the middle of γ's distribution, 1 where there is none. For Algorithm 2 and PI-ADMM2 the error of x̂ is
+    exactly 2^{−r} times that of the guess, with either step: the random start hides nothing for long. For PI-ADMM1 it
+    settles near half the spread of γ times ‖z − x‖, which goes to 0 as well.
+    """
+    method, known = admm(public), evidence(visits, public)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
+    start = expected_start(method, public.dim) if guess is None else np.asarray(guess, np.float64)
+    x = forward(known, visits, start, gamma)
+    y = known.rho * (x - known.s)
+    left = method.facts.start.width * float(public.dim) ** 0.5 / (1.0 + gamma) ** len(visits)
+    forgotten = left <= FORGOTTEN * float(np.linalg.norm(known.z[-1]))
+    converged = forgotten and method.facts.start.balanced and bool((visits.updates == 1).all())
+    words = (
+        f"After {len(visits)} visits at most {left:.1g} is left of the start of agent {visits.agent}"
+        + (f"; the unknown γ leaves up to {0.5 * spread:.1g} of ‖z − x‖ in each visit" if spread > 0.0 else "")
+        + "."
+    )
+    return Recovered(x, y, distance_from_token(x, known), converged, words)
 
 
 def forward(known: Evidence, visits: Visits, start: Vector, gamma: float) -> Matrix:
@@ -67,79 +149,3 @@ def distance_from_token(x: Matrix, known: Evidence) -> float:
     """‖x̂ − z‖/‖z‖ at the last visit: where the method has converged, a right x̂ makes it small."""
     size = float(np.linalg.norm(known.z[-1]))
     return float(np.linalg.norm(x[-1] - known.z[-1])) / (size if size > 0.0 else 1.0)
-
-
-def backward_recursion(visits: Visits, public: Public, last: Vector | None = None) -> Recovered:
-    """x and y after every visit, from x ≈ z' after the last one.
-
-        x = 2x⁺ − d − z    y = ρ(x − s)
-
-    Nothing is assumed of the start but x⁰ − y⁰/ρ = 0. Where x_R is off by ε, x_{R−n} is off by exactly 2ⁿε and y_{R−n}
-    by ρ2ⁿε, for Algorithm 2 and PI-ADMM2 (and for I-ADMM, where the recursion forwards is better). `last` is another
-    guess of x_R. `residual` is 2^R‖d_{R−1}‖, a guess of the error at the start: ‖d‖ is what the last visit changed.
-    """
-    method, known = admm(public), evidence(visits, public)
-    x = np.empty((len(visits) + 1, public.dim))
-    x[-1] = visits.sent[-1] if last is None else last
-    for r in range(len(visits) - 1, -1, -1):
-        x[r] = 2.0 * x[r + 1] - known.d[r] - known.z[r]
-    y = known.rho * (x - known.s)
-    exact = plain_steps(method) and starts_balanced(method) and bool((visits.updates == 1).all())
-    with np.errstate(over="ignore"):
-        residual = float(np.linalg.norm(known.d[-1]) * np.exp2(float(len(visits))))
-    words = (
-        f"The recursion ran back over {len(visits)} visits of agent {visits.agent} from the token it sent last; every visit doubles the error."
-        if exact
-        else f"The recursion ran back over {len(visits)} visits of agent {visits.agent}, although its equation does not hold for this method."
-    )
-    return Recovered(x, y, residual, exact, words)
-
-
-def telescope(visits: Visits, public: Public) -> Recovered:
-    """ŷ = ρ(x̂ − s) with s_r = Σ_{j<r} d_j, and the token that the agent sent for x̂.
-
-    All it assumes is that the start has x⁰ − y⁰/ρ = 0; then s is exact in I-ADMM, Algorithm 2, PI-ADMM1 and PI-ADMM2,
-    with either step. What is left is ρ‖x − z'‖, which goes to 0 as the agents agree: in the end ŷ = ρ(z* − s) is
-    ∇f_i(x*). `residual` is ‖d‖/‖s‖ of the last visit, how far s still moves.
-    """
-    method, known = admm(public), evidence(visits, public)
-    x = np.vstack([expected_start(method, public.dim), visits.sent])
-    y = known.rho * (x - known.s)
-    size = float(np.linalg.norm(known.s[-1]))
-    residual = float(np.linalg.norm(known.d[-1])) / (size if size > 0.0 else 1.0)
-    balanced = starts_balanced(method)
-    words = (
-        f"s = x − y/ρ of agent {visits.agent} is exact after each of its {len(visits)} visits; y is as good as x ≈ z is."
-        if balanced
-        else "The start need not have x − y/ρ = 0, so that s is known only up to a constant."
-    )
-    return Recovered(x, y, residual, balanced, words)
-
-
-# The start counts as forgotten when less than this part of ‖z‖ can be left of it.
-FORGOTTEN = 1e-3
-
-
-def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) -> Recovered:
-    """x and y after every visit, from any `guess` of x⁰ (default: the mean of its public distribution).
-
-        x̂⁺ = (d + γ̄z + x̂)/(1 + γ̄)    ŷ = ρ(x̂ − s)
-
-    with γ̄ the middle of γ's distribution, 1 where there is none. For Algorithm 2 and PI-ADMM2 the error of x̂ is
-    exactly 2^{−r} times that of the guess, with either step: the random start hides nothing for long. For PI-ADMM1 it
-    settles near half the spread of γ times ‖z − x‖, which goes to 0 as well.
-    """
-    method, known = admm(public), evidence(visits, public)
-    gamma, spread = middle_gamma(method)
-    start = expected_start(method, public.dim) if guess is None else np.asarray(guess, np.float64)
-    x = forward(known, visits, start, gamma)
-    y = known.rho * (x - known.s)
-    left = start_width(method) * float(public.dim) ** 0.5 / (1.0 + gamma) ** len(visits)
-    forgotten = left <= FORGOTTEN * float(np.linalg.norm(known.z[-1]))
-    converged = forgotten and starts_balanced(method) and bool((visits.updates == 1).all())
-    words = (
-        f"After {len(visits)} visits at most {left:.1g} is left of the start of agent {visits.agent}"
-        + (f"; the unknown γ leaves up to {0.5 * spread:.1g} of ‖z − x‖ in each visit" if spread > 0.0 else "")
-        + "."
-    )
-    return Recovered(x, y, distance_from_token(x, known), converged, words)

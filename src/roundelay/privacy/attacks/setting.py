@@ -1,15 +1,13 @@
-"""The public setting in the form that the attacks compute with."""
+"""What the attacks have in common: what they are given and find, and the public setting in the form that they compute with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from roundelay.algorithms.parts.perturbations import Inertia, PrimalNoise, StepSizeNoise, Unperturbed
-from roundelay.algorithms.parts.starts import SealedStart, UniformStart, ZeroStart, ZeroSumStart
-from roundelay.algorithms.parts.xsteps import Exact, FirstOrder
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.public import Public
@@ -38,6 +36,16 @@ class Recovered:
     gamma: Matrix | None = None
 
 
+class Attack(Protocol):
+    """What an observer can make of the visits to an agent; it refuses by a ValueError what its equations are not made for.
+
+    Entered by @register(Attack, "word") it is run by every audit and by the privacy meter of every site.
+    """
+
+    def __call__(self, visits: Visits, public: Public, /) -> Recovered:
+        """An estimate of what the agent keeps to itself, from what was seen and what is public."""
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """One agent's visits in the paper's symbols.
@@ -63,11 +71,17 @@ class Evidence:
         return float(max(np.abs(self.s).max(initial=0.0), np.abs(self.z).max(initial=0.0)))
 
 
-def admm(public: Public) -> TokenADMM:
-    """The method as the family's one update under four choices; anything else is refused."""
+def parts_of(public: Public) -> TokenADMM | None:
+    """The method under its choices, if its update is that of incremental ADMM: then it has facts."""
     parts = getattr(public.algorithm, "parts", None)
-    method = parts() if callable(parts) else None
-    if not isinstance(method, TokenADMM):
+    method: Any = parts() if callable(parts) else None
+    return method if getattr(method, "facts", None) is not None else None
+
+
+def admm(public: Public) -> TokenADMM:
+    """The method as the family's one update under its choices; anything else is refused."""
+    method = parts_of(public)
+    if method is None:
         name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
         raise ValueError(
             f"{name} is not of the incremental ADMM family, to which these attacks apply: "
@@ -97,57 +111,19 @@ def evidence(visits: Visits, public: Public) -> Evidence:
     return Evidence(method.rho, z, d, np.vstack([np.zeros(d.shape[1]), np.cumsum(d, axis=0)]))
 
 
-def starts_at_zero(method: TokenADMM) -> bool:
-    """Whether x_i⁰ = y_i⁰ = 0 is public."""
-    start = method.start
-    return isinstance(start, ZeroStart) or (isinstance(start, UniformStart) and start.low == start.high == 0.0)
-
-
-def starts_balanced(method: TokenADMM) -> bool:
-    """Whether x_i⁰ − y_i⁰/ρ = 0 is public, as under every start of the paper."""
-    start = method.start
-    return isinstance(start, ZeroStart) or (isinstance(start, UniformStart) and not start.printed_sign)
-
-
-def plain_steps(method: TokenADMM) -> bool:
-    """Whether y⁺ = y + ρ(z − x⁺) holds exactly, with ρ itself."""
-    perturbation = method.perturbation
-    fixed = isinstance(perturbation, StepSizeNoise) and perturbation.spread == 0.0 and perturbation.gamma == 1.0
-    return fixed or isinstance(perturbation, (Unperturbed, PrimalNoise, Inertia))
-
-
 def first_order(method: TokenADMM) -> bool:
-    """Whether x is solved by the first-order step; a step that is neither is refused."""
-    if isinstance(method.xstep, FirstOrder):
-        return True
-    if isinstance(method.xstep, Exact):
-        return False
-    raise ValueError(
-        f"The x-step {type(method.xstep).__name__} is neither exact nor first order: this attack has no equations for it."
-    )
-
-
-def middle_gamma(method: TokenADMM) -> tuple[float, float]:
-    """The middle of γ's distribution and the half of its range."""
-    perturbation = method.perturbation
-    if isinstance(perturbation, StepSizeNoise):
-        return perturbation.gamma, perturbation.gamma * perturbation.spread
-    return 1.0, 0.0
+    """Whether x is solved by the first-order step; a step that is neither exact nor first order is refused."""
+    step = method.facts.xstep.step
+    if step == "else":
+        raise ValueError(
+            f"The x-step {type(method.xstep).__name__} is neither exact nor first order: this attack has no equations for it."
+        )
+    return step == "first order"
 
 
 def expected_start(method: TokenADMM, dim: int) -> Vector:
     """The mean of x_i⁰, which is public."""
-    start = method.start
-    middle = 0.5 * (start.low + start.high) if isinstance(start, (UniformStart, ZeroSumStart)) else 0.0
-    return np.full(dim, middle)
-
-
-def start_width(method: TokenADMM) -> float:
-    """How far a coordinate of x_i⁰ can be from its mean."""
-    start = method.start
-    if isinstance(start, (UniformStart, ZeroSumStart)):
-        return 0.5 * (start.high - start.low)
-    return 0.0 if isinstance(start, (ZeroStart, SealedStart)) else np.inf
+    return np.full(dim, method.facts.start.middle)
 
 
 def one_update_each(visits: Visits) -> None:

@@ -10,17 +10,17 @@ from scipy.optimize import linprog
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
     evidence,
     first_order,
-    middle_gamma,
     one_update_each,
-    starts_balanced,
 )
 from roundelay.privacy.attacks.solving import gradient_of, solve_squares, split, times, unknowns
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # Rounds in which less than this part of the largest number moved say nothing but rounding.
@@ -30,6 +30,7 @@ ROUNDS = 50
 SURE = (0.2, 0.1, 0.05, 0.02)
 
 
+@register(Attack, "vector γ")
 def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "range"] = "reweighted") -> Recovered:
     """H, g and every x and y of an agent with a quadratic f whose exact steps have one γ for each coordinate.
 
@@ -54,7 +55,7 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
             f"{len(visits)} visits of agent {visits.agent} have {len(rounds.d) * public.dim} equations in "
             f"{unknowns(public.dim)} unknowns: observe more hops."
         )
-    gamma, spread = middle_gamma(method)
+    gamma, spread = method.facts.perturbation.gamma, method.facts.perturbation.width
     inverse, shift = _reweighted(rounds, gamma)
     if solver == "range" and spread > 0.0:
         inverse, shift = _in_range(rounds, gamma, spread, inverse, shift)
@@ -64,7 +65,7 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
     y = known.rho * (x - known.s)
     residual = rounds.deviation(inverse, shift, gamma) / gamma
     # A uniform γ has the deviation spread/√3; the fit takes some of it away, and never adds.
-    converged = residual <= 1.2 * spread / gamma + 1e-6 and starts_balanced(method)
+    converged = residual <= 1.2 * spread / gamma + 1e-6 and method.facts.start.balanced
     words = (
         f"{len(rounds.d)} visits of agent {visits.agent} ask for γ that deviate by {residual:.2g} from their mean, "
         f"where the public range is ±{spread / gamma:.2g}; H and g are estimates, y and the states are not protected."

@@ -1,4 +1,4 @@
-"""The audit of all agents, side by side."""
+"""The audit: every attack on what an observer saw of an agent, held against the truth; for one agent, or for all side by side."""
 
 from __future__ import annotations
 
@@ -15,42 +15,22 @@ from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import Ensemble, Run
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.privacy import Public
-from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares
+from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares, parametric_first_order
+from roundelay.privacy.attacks.setting import Attack, parts_of
 from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
-from roundelay.privacy.audit.repertoire import Attack, attacks_for
-from roundelay.transcripts import Colluders, Eavesdropper, Link, Neighbours, Observer, Seen, Transcript, Visits
+from roundelay.registry import registered
+from roundelay.transcripts import Observer, Seen, Transcript, Visits
+from roundelay.transcripts.observers import observer_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+# With more records an agent the equations hardly tell them apart.
+MOST_RECORDS = 5
+# (agents done, agents)
+Report = Callable[[int, int], None]
 ObserverName = Literal["eavesdropper", "neighbours", "colluders"]
-
-
-def observer_of(observer: ObserverName | Observer, agent: int) -> Observer:
-    """The observer that is meant, of this agent."""
-    if observer == "eavesdropper":
-        return Eavesdropper()
-    if observer == "neighbours":
-        return Neighbours(agent)
-    if observer == "colluders":
-        return Colluders(agent)
-    if isinstance(observer, str) or not hasattr(observer, "sees"):
-        raise ValueError(
-            f'There is no observer {observer!r}: use "eavesdropper", "neighbours", "colluders", or an observer such as Link(3, 4).'
-        )
-    return observer
-
-
-def words_of(observer: Observer) -> str:
-    """The observer as the subject or object of a sentence."""
-    if isinstance(observer, Neighbours):
-        return "its neighbours"
-    if isinstance(observer, Colluders):
-        return "all other agents together"
-    if isinstance(observer, Link):
-        return f"a tap on the link from {observer.sender} to {observer.receiver}"
-    return "the eavesdropper" if isinstance(observer, Eavesdropper) else type(observer).__name__
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +155,8 @@ def check_run(run: Any) -> Run:
 
 def family_of(public: Public) -> TokenADMM:
     """The method, if it is of the family that the attacks are made for."""
-    parts = getattr(public.algorithm, "parts", None)
-    method: Any = parts() if callable(parts) else None
-    if not isinstance(method, TokenADMM):
+    method = parts_of(public)
+    if method is None:
         name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
         raise ValueError(
             f"{name} can't be audited: the attacks are those on incremental ADMM, with any start, noise and walk."
@@ -205,32 +184,43 @@ def _audit(
     leaks: list[Leak] = []
     left_out: dict[str, str] = {}
     estimates: dict[str, Recovered] = {}
-    attacks = (*attacks_for(records), _paper_attack(seen, agent))
-    for attack in attacks:
+    attacks: dict[str, Attack] = {
+        **registered(Attack),
+        **_attack_on(records),
+        "the paper's least squares": _paper_attack(seen, agent),
+    }
+    for name, attack in attacks.items():
         if time.monotonic() - began > seconds:
-            left_out[attack.name] = f"the {seconds:g} seconds were over before it could begin"
+            left_out[name] = f"the {seconds:g} seconds were over before it could begin"
             continue
         try:
-            found = attack.run(visits, public)
+            found = attack(visits, public)
         except ValueError as error:
-            left_out[attack.name] = str(error)
+            left_out[name] = str(error)
             continue
-        estimates[attack.name] = found
-        leaks += leaks_of(agent, observer, attack.name, found, truth, None if run is None else run.optimum)
+        estimates[name] = found
+        leaks += leaks_of(agent, observer, name, found, truth, None if run is None else run.optimum)
     hops = tuple(int(hop) for hop in visits.hop)
     return Audit(agent, observer, len(visits), tuple(leaks), left_out, estimates, truth, hops)
+
+
+def _attack_on(records: LogisticRecords | None) -> dict[str, Attack]:
+    """That on logistic records, where it is public how many there are, and where they are few."""
+    if records is None or records.samples > MOST_RECORDS:
+        return {}
+    return {"logistic records": lambda visits, public: parametric_first_order(visits, public, records)}
 
 
 def _paper_attack(seen: Seen, agent: int) -> Attack:
     """The paper's least-squares system, solved to convergence for every coordinate."""
 
-    def run(visits: Visits, public: Public) -> Recovered:
+    def attack(visits: Visits, public: Public, /) -> Recovered:
         solved = [least_squares(seen, public, coordinate, None) for coordinate in range(public.dim)]
         x, y = (np.column_stack([one.of(agent)[place] for one in solved]) for place in (0, 1))
         residual = max(one.residual for one in solved)
         return Recovered(x, y, residual, all(one.converged for one in solved), solved[0].words)
 
-    return Attack("the paper's least squares", run)
+    return attack
 
 
 def _records_of(run: Run) -> LogisticRecords | None:
@@ -246,10 +236,6 @@ def _checked_agent(agent: int, agents: int) -> int:
     if not 0 <= whole_number("agent", agent) < agents:
         raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {agents - 1}.")
     return agent
-
-
-# (agents done, agents)
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
