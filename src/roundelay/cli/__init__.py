@@ -1,5 +1,3 @@
-"""The command line: `roundelay demo | simulate | compare | tune | bench`."""
+"""The command line, one file a command."""
 
-from roundelay.cli.app import main
-
-__all__ = ["main"]
+from roundelay.cli.app import main as main

@@ -1,4 +1,4 @@
-"""Where the methods run: the paper's problems on random networks, under the conditions that the options give."""
+"""Options that several commands share, and what they stand for: a problem on a random network, and the network's conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line of progress for each piece of work, on stderr."""
+"""What is printed: words and tables for people, JSON for machines. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 

@@ -15,28 +15,6 @@ from roundelay.cli.options import Scene, conditions_in_words
 from roundelay.comparison.costs import brief
 from roundelay.engine import Run
 
-
-def privacy_of(run: Run, delta: float) -> dict[str, Any]:
-    """The guarantee as data, or why there is none; nothing for a method that does not claim to be private in this way."""
-    method = run.algorithm.parts()
-    facts = getattr(method, "facts", None)
-    if facts is None or facts.perturbation.noise != "x":
-        return {}
-    from roundelay.privacy.accounting.budget import ledger_of
-    from roundelay.privacy.accounting.guarantee import check_delta
-    from roundelay.privacy.accounting.reasons import NoGuarantee, why_no_guarantee
-
-    reason = why_no_guarantee(method, run.problem)
-    if reason:
-        return {"privacy": {"epsilon": None, "delta": None, "words": NoGuarantee(reason).words}}
-    check_delta(delta)
-    try:
-        spent = ledger_of(method, run.problem, delta).spent(run.visits)
-    except ImportError as error:  # the run itself did not need the package
-        return {"privacy": {"epsilon": None, "delta": delta, "words": str(error)}}
-    return {"privacy": {"epsilon": spent.epsilon, "delta": delta, "words": spent.words}}
-
-
 LEVELS = (1e-3, 1e-6, 1e-9)
 ERRORS = ("accuracy", "error", "token_error", "mean_error", "consensus", "objective_gap")
 
@@ -70,6 +48,27 @@ def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None, 
         "saved": None if saved is None else str(saved),
         "figure": None if figure is None else str(figure),
     }
+
+
+def privacy_of(run: Run, delta: float) -> dict[str, Any]:
+    """The guarantee as data, or why there is none; nothing for a method that does not claim to be private in this way."""
+    method = run.algorithm.parts()
+    facts = getattr(method, "facts", None)
+    if facts is None or facts.perturbation.noise != "x":
+        return {}
+    from roundelay.privacy.accounting.budget import ledger_of
+    from roundelay.privacy.accounting.guarantee import check_delta
+    from roundelay.privacy.accounting.reasons import NoGuarantee, why_no_guarantee
+
+    reason = why_no_guarantee(method, run.problem)
+    if reason:
+        return {"privacy": {"epsilon": None, "delta": None, "words": NoGuarantee(reason).words}}
+    check_delta(delta)
+    try:
+        spent = ledger_of(method, run.problem, delta).spent(run.visits)
+    except ImportError as error:  # the run itself did not need the package
+        return {"privacy": {"epsilon": None, "delta": delta, "words": str(error)}}
+    return {"privacy": {"epsilon": spent.epsilon, "delta": delta, "words": spent.words}}
 
 
 def _token(run: Run) -> dict[str, Any]:

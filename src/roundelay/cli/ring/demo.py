@@ -19,52 +19,9 @@ from roundelay.cli.ring.up import NAMES, run_all
 if TYPE_CHECKING:
     from roundelay.agents.site.rehearsal import Rehearsal
 
+SITES, KILL_AT = 5, 300
 # So many tokens are looked for; each takes a search through the whole capture.
 SAMPLE = 300
-
-
-@contextmanager
-def tap(ports: list[int], path: Path) -> Iterator[Path | None]:
-    """Capture what crosses these ports of this machine; nothing where that is not allowed."""
-    from roundelay.agents.capture import Sniffer
-
-    try:
-        sniffer = Sniffer(ports, path)
-        sniffer.__enter__()
-    except PermissionError:
-        yield None
-        return
-    try:
-        yield path
-    finally:
-        sniffer.__exit__(None, None, None)
-
-
-def words_of(rehearsal: Rehearsal, captured: Path | None) -> str:
-    """Whether any token, or any frame, can be found in what was captured."""
-    from roundelay.agents.protocol.journal import Journal
-    from roundelay.agents.protocol.wire import MAGIC
-
-    if captured is None:
-        return "The wire was not tapped: that needs the rights of an administrator on Linux."
-    content = captured.read_bytes()
-    tokens: list[bytes] = []
-    for seat in rehearsal.seats:
-        journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
-        tokens += [row.sent[:8] for row in journal.passages() if row.sent]
-        journal.close()
-    sample = tokens[:: max(len(tokens) // SAMPLE, 1)]
-    found = sum(token in content for token in sample)
-    plain = content.count(MAGIC)
-    if found or plain:
-        return f"The wire was tapped ({len(content):,} bytes): {found} of {len(sample)} tokens STAND THERE IN THE OPEN."
-    return (
-        f"The wire was tapped ({len(content):,} bytes): of {len(sample)} tokens that crossed it none can be found there, "
-        "and no frame."
-    )
-
-
-SITES, KILL_AT = 5, 300
 
 
 def demo(
@@ -106,12 +63,13 @@ def demo(
         rehearsal.start(victim)
 
     began = time.monotonic()
-    with _tap(rehearsal, folder / "wire.pcap") as tapped:
+    ports = [int(member.address.rpartition(":")[2]) for member in rehearsal.plan.members]
+    with tap(ports, folder / "wire.pcap") as tapped:
         run_all(rehearsal, (KILL_AT, cut_the_power), stay=sys.stdin.isatty() and sys.stdout.isatty())
     typer.echo(f"{rehearsal.models()[0].about.reason} It took {time.monotonic() - began:.0f} s.")
     _compare(rehearsal, header, rows)
     _journals(rehearsal, victim.name)
-    _wire(rehearsal, tapped)
+    typer.echo(wire_in_words(rehearsal, tapped))
     _privacy(rehearsal)
 
 
@@ -169,18 +127,6 @@ def _journals(rehearsal: Rehearsal, victim: str) -> None:
     typer.echo(f"{victim} was killed in the middle: the journals have {len(taken):,} hand-overs, {words}.")
 
 
-def _tap(rehearsal: Rehearsal, path: Path) -> Any:
-    from roundelay.cli.ring.demo import tap
-
-    return tap([int(member.address.rpartition(":")[2]) for member in rehearsal.plan.members], path)
-
-
-def _wire(rehearsal: Rehearsal, tapped: Path | None) -> None:
-    from roundelay.cli.ring.demo import words_of
-
-    typer.echo(words_of(rehearsal, tapped))
-
-
 def _privacy(rehearsal: Rehearsal) -> None:
     """What the two neighbours of a site together could infer, by its own measurement."""
     from roundelay.agents.site.taking_part import read_privacy
@@ -195,3 +141,44 @@ def _privacy(rehearsal: Rehearsal) -> None:
             )
         typer.echo(f"  {privacy.sentence} docs/privacy.md says what hides more.")
     typer.echo("A ring on data of your own: roundelay ring up --help.")
+
+
+@contextmanager
+def tap(ports: list[int], path: Path) -> Iterator[Path | None]:
+    """Capture what crosses these ports of this machine; nothing where that is not allowed."""
+    from roundelay.agents.capture import Sniffer
+
+    try:
+        sniffer = Sniffer(ports, path)
+        sniffer.__enter__()
+    except PermissionError:
+        yield None
+        return
+    try:
+        yield path
+    finally:
+        sniffer.__exit__(None, None, None)
+
+
+def wire_in_words(rehearsal: Rehearsal, captured: Path | None) -> str:
+    """Whether any token, or any frame, can be found in what was captured."""
+    from roundelay.agents.protocol.journal import Journal
+    from roundelay.agents.protocol.wire import MAGIC
+
+    if captured is None:
+        return "The wire was not tapped: that needs the rights of an administrator on Linux."
+    content = captured.read_bytes()
+    tokens: list[bytes] = []
+    for seat in rehearsal.seats:
+        journal = Journal(seat.folder / "runs" / rehearsal.plan.run, rehearsal.plan.run, seat.name)
+        tokens += [row.sent[:8] for row in journal.passages() if row.sent]
+        journal.close()
+    sample = tokens[:: max(len(tokens) // SAMPLE, 1)]
+    found = sum(token in content for token in sample)
+    plain = content.count(MAGIC)
+    if found or plain:
+        return f"The wire was tapped ({len(content):,} bytes): {found} of {len(sample)} tokens STAND THERE IN THE OPEN."
+    return (
+        f"The wire was tapped ({len(content):,} bytes): of {len(sample)} tokens that crossed it none can be found there, "
+        "and no frame."
+    )

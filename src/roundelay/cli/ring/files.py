@@ -1,4 +1,4 @@
-"""The files that the commands of a ring read and write."""
+"""The options that the commands of a ring share, and the files that they read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`roundelay ring init`, `identity` and `rekey`."""
+"""`roundelay ring init`, `identity` and `rekey`, and `pause`, `resume` and `stop`: what a site is, and what its operator wants of its agent."""
 
 from __future__ import annotations
 
@@ -13,45 +13,6 @@ from roundelay.cli.ring.files import Folder, RingFile, read_invitations, read_pl
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import Column
-
-
-def pause(ring: RingFile, folder: Folder) -> None:
-    """Let this site's agent keep the token when it comes. Nothing is lost, and everybody waits.
-
-    \b
-    Example:
-      roundelay ring pause ring.toml --folder oslo
-    """
-    from roundelay.agents.site.taking_part import PAUSED, ask
-
-    ask(folder, read_plan(ring).plan.run, PAUSED)
-    typer.echo("The agent will keep the token when it comes. Let it go on by roundelay ring resume.")
-
-
-def resume(ring: RingFile, folder: Folder) -> None:
-    """Let this site's agent go on after a pause.
-
-    \b
-    Example:
-      roundelay ring resume ring.toml --folder oslo
-    """
-    from roundelay.agents.site.taking_part import PAUSED, ask
-
-    ask(folder, read_plan(ring).plan.run, PAUSED, wanted=False)
-    typer.echo("The agent goes on.")
-
-
-def stop(ring: RingFile, folder: Folder) -> None:
-    """Ask the whole ring to stop where it is, at the agent's next visit; every site then writes the model so far.
-
-    \b
-    Example:
-      roundelay ring stop ring.toml --folder oslo
-    """
-    from roundelay.agents.site.taking_part import STOPPING, ask
-
-    ask(folder, read_plan(ring).plan.run, STOPPING)
-    typer.echo("The ring will stop when the token comes by.")
 
 
 def init(
@@ -176,3 +137,42 @@ def _columns(data: Path | None, target: str | None) -> tuple[Column, ...]:
     if target is not None and target not in names:
         raise ValueError(f"There is no column {target!r} in {data}: its columns are {', '.join(names)}.")
     return columns
+
+
+def pause(ring: RingFile, folder: Folder) -> None:
+    """Let this site's agent keep the token when it comes. Nothing is lost, and everybody waits.
+
+    \b
+    Example:
+      roundelay ring pause ring.toml --folder oslo
+    """
+    from roundelay.agents.site.taking_part import PAUSED, ask
+
+    ask(folder, read_plan(ring).plan.run, PAUSED)
+    typer.echo("The agent will keep the token when it comes. Let it go on by roundelay ring resume.")
+
+
+def resume(ring: RingFile, folder: Folder) -> None:
+    """Let this site's agent go on after a pause.
+
+    \b
+    Example:
+      roundelay ring resume ring.toml --folder oslo
+    """
+    from roundelay.agents.site.taking_part import PAUSED, ask
+
+    ask(folder, read_plan(ring).plan.run, PAUSED, wanted=False)
+    typer.echo("The agent goes on.")
+
+
+def stop(ring: RingFile, folder: Folder) -> None:
+    """Ask the whole ring to stop where it is, at the agent's next visit; every site then writes the model so far.
+
+    \b
+    Example:
+      roundelay ring stop ring.toml --folder oslo
+    """
+    from roundelay.agents.site.taking_part import STOPPING, ask
+
+    ask(folder, read_plan(ring).plan.run, STOPPING)
+    typer.echo("The ring will stop when the token comes by.")
