@@ -1,6 +1,8 @@
 # `make demo` and `make test` each do all their set-up on a machine that has Python and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# One process more than there are cores: many tests wait for links, disks and other processes.
+PYTEST = $(BIN)/pytest -n $$(n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist worksteal
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
 .PHONY: demo test tests quick soak lint bench house field reproduce format clean help
@@ -19,15 +21,15 @@ help:
 demo: .venv/installed-demo
 	$(BIN)/roundelay ring demo
 
-# Lint beside the tests, and one process more than there are cores: many tests wait for links, disks and other processes.
+# Lint beside the tests.
 test: .venv/installed-dev .venv/browser
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
 tests: .venv/installed-dev
-	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+	$(PYTEST)
 
 quick: .venv/installed-dev
-	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow"
 
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak

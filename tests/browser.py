@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,9 @@ def open_browser(profile: Path) -> Iterator[Chrome]:
     for switch in (*SWITCHES, f"--user-data-dir={profile}"):
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = Chrome(options=options, service=Service(driver))
+    # The browser puts a socket there, whose path must be short.
+    short = "/tmp" if os.access("/tmp", os.W_OK) else tempfile.gettempdir()
+    chrome = Chrome(options=options, service=Service(driver, env={**os.environ, "TMPDIR": short}))
     try:
         # The first tab shows the browser's own page, which asks for things of its own: the tests have one of theirs.
         first = chrome.current_window_handle

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,8 +39,17 @@ SLOW = (
 )
 
 
+# What a shell may have set: how wide and how coloured programs print, and who else is asked for what is on this machine.
+FROM_THE_SHELL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "MPLBACKEND", "PYTHONWARNINGS")
+PROXIES = tuple(f"{kind}_proxy" for kind in ("http", "https", "grpc", "all"))
+
+
 def pytest_configure() -> None:
-    """Compiling makes millions of objects that stay: looking through all of them again and again takes a tenth of it."""
+    """The same surroundings wherever the tests are started."""
+    for name in (*FROM_THE_SHELL, *PROXIES, *map(str.upper, PROXIES)):
+        os.environ.pop(name, None)
+    os.umask(0o022)
+    # Compiling makes millions of objects that stay: looking through all of them again and again takes a tenth of it.
     gc.set_threshold(50_000, 20, 50)
 
 

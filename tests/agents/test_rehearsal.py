@@ -10,11 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
 from roundelay.agents.data.models import load_model
 from roundelay.agents.site.rehearsal import uneven_parts
 from roundelay.agents.site.taking_part import read_privacy
+from roundelay.cli.app import app
 
 RIDGE = 0.05
 
@@ -74,30 +77,35 @@ def check_logs(folder: Path, table: np.ndarray) -> None:
         assert not any(repr(float(value)) in text for value in table[:, :2].ravel())
 
 
+def here(*words: str) -> Result:
+    """The same in this process."""
+    return CliRunner().invoke(app, list(words))
+
+
 def test_an_agent_refuses_a_ring_file_that_its_operator_has_not_accepted(patients: Path, tmp_path: Path) -> None:
     for name in ("Oslo", "Bergen"):
-        made = roundelay(
+        made = here(
             "ring", "init", "--folder", str(tmp_path / name), "--name", name, "--address", "127.0.0.1:7443",
             "--data", str(patients), "--target", "ill",
         )  # fmt: skip
-        assert made.returncode == 0, made.stderr
+        assert made.exit_code == 0, made.stderr
     invitations = [str(path) for path in tmp_path.rglob("*.invitation.toml")]
     assert len(invitations) == 2
     ring = tmp_path / "ring.toml"
-    planned = roundelay(
+    planned = here(
         "ring", "plan", *invitations, "--folder", str(tmp_path / "Oslo"), "--task", "logistic", "--target", "ill",
         "--out", str(ring),
     )  # fmt: skip
-    assert planned.returncode == 0, planned.stderr
+    assert planned.exit_code == 0, planned.stderr
     words = ("agent", "--ring", str(ring), "--folder", str(tmp_path / "Oslo"), "--data", str(patients), "--no-page")
-    refused = roundelay(*words)
-    assert refused.returncode == 2 and "has not been accepted" in refused.stderr
-    accepted = roundelay("ring", "accept", str(ring), "--folder", str(tmp_path / "Oslo"), "--yes")
-    assert accepted.returncode == 0, accepted.stderr
-    wrong = roundelay(*words, "--target", "age")
-    assert wrong.returncode == 2 and "explains 'ill'" in wrong.stderr
-    cold = roundelay(*words, "--warm", "model.json")
-    assert cold.returncode == 2 and "leave --warm out" in cold.stderr
+    refused = here(*words)
+    assert refused.exit_code == 2 and "has not been accepted" in refused.stderr
+    accepted = here("ring", "accept", str(ring), "--folder", str(tmp_path / "Oslo"), "--yes")
+    assert accepted.exit_code == 0, accepted.stderr
+    wrong = here(*words, "--target", "age")
+    assert wrong.exit_code == 2 and "explains 'ill'" in wrong.stderr
+    cold = here(*words, "--warm", "model.json")
+    assert cold.exit_code == 2 and "leave --warm out" in cold.stderr
 
 
 @pytest.mark.parametrize(("rows", "parts"), [(442, 5), (7, 5), (5, 5), (100, 2)])

@@ -55,6 +55,11 @@ def test_the_compiled_engine_tells_the_same_token(invoke: Invoke) -> None:
     assert compiled["token"] == plain["token"]
 
 
+def test_a_problem_that_is_not_in_the_register_is_refused(invoke: Invoke) -> None:
+    said = invoke("simulate", "wpg", "--set", "alpha=0.5", "--problem", "ridge", *SMALL)
+    assert said.exit_code != 0 and "There is no problem 'ridge': use least_squares or logistic" in said.stderr
+
+
 def test_the_problem_can_be_logistic(invoke: Invoke) -> None:
     said = invoke("simulate", "wpg", "--set", "alpha=0.5", "--problem", "logistic", *SMALL, "--json")
     told = json.loads(said.stdout)

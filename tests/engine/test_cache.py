@@ -58,12 +58,12 @@ def test_found_again_and_never_stale(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new), encoding="utf-8")
 
     # The update itself: twice the step of the multiplier.
-    edit("algorithms/update.py", "y[i, d] += step", "y[i, d] += 2.0 * step")
+    edit("algorithms/update.py", "y[i, d] += along(step, d)", "y[i, d] += 2.0 * along(step, d)")
     edited, hits, misses = run_in_new_process(source, cache)
     assert (hits, misses) == (0, 1)
     assert edited != first
     # And back again: the first code is still there, and right.
-    edit("algorithms/update.py", "y[i, d] += 2.0 * step", "y[i, d] += step")
+    edit("algorithms/update.py", "y[i, d] += 2.0 * along(step, d)", "y[i, d] += along(step, d)")
     assert run_in_new_process(source, cache) == (first, 1, 0)
     # A primitive that the compiled engine brings along.
     edit("kernels/sums.py", "total = a[0] * b[0]", "total = 2.0 * a[0] * b[0]")

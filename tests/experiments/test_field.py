@@ -72,15 +72,14 @@ def test_a_cell_is_the_median_of_what_its_runs_say() -> None:
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
     few = [entry for entry in ENTRIES if entry.name in ("one pass", "WPG")]
     told: list[tuple[str, int, int]] = []
-    cells = run_field(tmp_path, [TINY], few, 2, 3, report=lambda *args: told.append(args))
+    cells = run_field(tmp_path, [TINY], few, 2, 3, processes=1, report=lambda *args: told.append(args))
     assert [cell.method for cell in cells] == ["WPG", "one pass"] and told[-1] == ("cells", 2, 2)
     before = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}
     gone = next(file for file in tmp_path.glob("*.json") if "WPG" in file.name)
     gone.unlink()
     again = run_field(tmp_path, [TINY], few, 2, 3)
     assert again == cells
-    assert run_field(tmp_path / "more", [TINY], few[1:], 2, 3) == cells[1:]
-    assert run_field(tmp_path / "more", [TINY], few[1:], 3, 3)[0].seeds == 3  # another effort is another cell
+    assert run_field(tmp_path, [TINY], few[1:], 3, 3)[0].seeds == 3  # another effort is another cell
     after = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}
     assert [name for name in before if before[name] != after[name]] == [gone.name]
     table = field_as_markdown(again)

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from roundelay.cli.app import app
+from roundelay.paper import pieces, report
 from roundelay.paper.counting import count_system
 from roundelay.paper.document import Table
 from roundelay.paper.pieces import (
     FULL,
     QUICK,
-    Effort,
     Measured,
     Piece,
     code_fingerprint,
@@ -27,18 +27,7 @@ from roundelay.paper.report.writing import write_numbers, write_tables
 from roundelay.paper.reproduction import FIGURES, all_pieces, assemble, figure_named
 from roundelay.paper.theory import rises_of
 from roundelay.plots.chart import ChartFigure
-
-
-def square(effort: Effort, value: float) -> Measured:
-    return Measured({"square": value**2, "seeds": effort.seeds})
-
-
-def fail(effort: Effort) -> Measured:
-    raise ValueError("This piece can't be computed.")
-
-
-PIECES = tuple(Piece(f"the square of {value}", square, (float(value),)) for value in range(5))
-
+from tests.experiments.squares import PIECES, fail
 
 # ---------------------------------------------------------------- pieces
 
@@ -62,22 +51,18 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert all(path.stat().st_mtime_ns == before for path, before in kept.items())
 
 
-def test_what_was_kept_counts_for_its_effort_only(tmp_path):
-    quick = run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
-    full = run_pieces(PIECES[:1], FULL, tmp_path, processes=1)
-    assert quick[PIECES[0].name].numbers["seeds"] == QUICK.seeds
-    assert full[PIECES[0].name].numbers["seeds"] == FULL.seeds
-
-
-def test_what_other_code_computed_is_dropped(tmp_path):
+def test_what_was_kept_counts_for_its_code_and_its_effort_only(tmp_path):
     stale = tmp_path / "quick-0123456789ab"
     stale.mkdir()
     other = tmp_path / "full-0123456789ab"
     other.mkdir()
-    run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
+    quick = run_pieces(PIECES[:1], QUICK, tmp_path, processes=1)
     assert not stale.exists()
     assert other.exists()
     assert (tmp_path / f"quick-{code_fingerprint()}").is_dir()
+    full = run_pieces(PIECES[:1], FULL, tmp_path, processes=1)
+    assert quick[PIECES[0].name].numbers["seeds"] == QUICK.seeds
+    assert full[PIECES[0].name].numbers["seeds"] == FULL.seeds
 
 
 def test_an_error_in_a_piece_reaches_the_reader_and_keeps_the_others(tmp_path):
@@ -102,7 +87,17 @@ def test_names_of_pieces_and_files_are_unique(tmp_path):
 # ---------------------------------------------------------------- the report
 
 
-def test_two_runs_give_the_same_bytes(tmp_path, found):
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory, found):
+    """What the command says and writes, once the pieces are there; every figure is drawn here, without a warning."""
+    folder = tmp_path_factory.mktemp("reported")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "run_pieces", lambda *arguments, **options: found)
+        patch.setattr(report, "write_files", lambda document, folder, **options: write_files(document, folder))
+        return CliRunner().invoke(app, ["reproduce", "--quick", "--json", "--out", str(folder)]), folder
+
+
+def test_two_runs_give_the_same_bytes(tmp_path, found, reported):
     """Computed twice and written twice; the pieces that draw most are among them."""
     chosen = [piece for piece in all_pieces() if piece.name in ("fig4 PI-ADMM1", "fig3 (a) N = 100, η = 0.3 PI-ADMM1", "equation counts", "six agents")]  # fmt: skip
     assert len(chosen) == 4
@@ -110,16 +105,14 @@ def test_two_runs_give_the_same_bytes(tmp_path, found):
         write_measured(measured, tmp_path / "one.json")
         write_measured(found[name], tmp_path / "other.json")
         assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
-    write_files(assemble(found, QUICK), tmp_path / "first")
-    # The numbers are compared: once is enough to see that every figure can be drawn without a warning.
-    again = assemble(found, QUICK)
+    first, second, again = reported[1], tmp_path / "second", assemble(found, QUICK)
     for figure in figures_of(again):
-        write_numbers(figure, tmp_path / "second")
-    write_tables(again, tmp_path / "second")
-    names = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*.csv"))
+        write_numbers(figure, second)
+    write_tables(again, second)
+    names = sorted(path.relative_to(first) for path in first.rglob("*.csv"))
     assert len(names) > 20
     for name in names:
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+        assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
 def test_every_figure_has_data_and_says_how_it_was_made(found):
@@ -180,12 +173,9 @@ def test_the_papers_counts_for_other_sizes(agents, last):
     assert (unknown.equations, unknown.unknowns) == (2 * last + agents + 2, 3 * last + 2 * agents + 3)
 
 
-def test_the_claims_as_json(tmp_path, found, monkeypatch):
-    import roundelay.paper.pieces as pieces
-
-    monkeypatch.setattr(pieces, "run_pieces", lambda *arguments, **options: found)
-    result = CliRunner().invoke(app, ["reproduce", "--quick", "--json", "--out", str(tmp_path)])
+def test_the_claims_as_json(reported):
+    result, folder = reported
     assert result.exit_code == 0, result.output
     claims = json.loads(result.stdout)["claims"]
     assert {claim["verdict"] for claim in claims} == {"holds", "holds only if", "does not hold"}
-    assert (tmp_path / "report.html").is_file()
+    assert (folder / "report.html").is_file()

@@ -66,7 +66,7 @@ def _gossip_admm(**parameters: Any) -> Callable[[Kind, Any], Parameters]:
 
 ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.IADMM, _token_admm, from_paper=True),
-    FieldEntry(rl.RandomStart, _private, from_paper=True),
+    FieldEntry(rl.Algorithm2, _private, from_paper=True),
     FieldEntry(rl.PIADMM1, _private, from_paper=True),
     FieldEntry(rl.PIADMM2, lambda kind, problem: {"sigma": 1e-3, **_private(kind, problem)}, exact=False, from_paper=True),
     FieldEntry(rl.WADMM, _token_admm, from_paper=True),

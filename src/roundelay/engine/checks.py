@@ -130,7 +130,7 @@ def the_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 
 def check_conditions(conditions: Any) -> None:
     """The network's conditions are one object, or none."""
-    if conditions is not None and not isinstance(conditions, NetworkConditions):
+    if conditions is not None and (isinstance(conditions, type) or not hasattr(conditions, "states")):
         raise ValueError(
             f"conditions is {conditions!r}: use roundelay.NetworkConditions, for instance NetworkConditions(loss=BernoulliLoss(0.1))."
         )

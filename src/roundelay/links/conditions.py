@@ -30,14 +30,14 @@ from roundelay.networks.graph import Network
 from roundelay.registry import register
 
 
-class Loss(Protocol):
+class MessageLoss(Protocol):
     """How messages are lost on a link."""
 
     def chances(self) -> tuple[float, float, float, float]:
         """The chance of loss in a good and in a bad state, and those of turning bad and good."""
 
 
-@register(Loss, "bernoulli")
+@register(MessageLoss, "bernoulli")
 @dataclass(frozen=True)
 class BernoulliLoss:
     """Every message is lost with the same `chance`, whatever happened before."""
@@ -53,7 +53,7 @@ class BernoulliLoss:
         return self.chance, self.chance, 0.0, 0.0
 
 
-@register(Loss, "gilbert-elliott")
+@register(MessageLoss, "gilbert-elliott")
 @dataclass(frozen=True)
 class GilbertElliott:
     """Loss in bursts: each link is good or bad, and turns with every exchange, or every transmission of a token.
@@ -101,7 +101,7 @@ class NetworkConditions:
     With `straggler_chance` an update takes `straggler_factor` times as long.
     """
 
-    loss: Loss = BernoulliLoss(0.0)
+    loss: MessageLoss = BernoulliLoss(0.0)
     noise: float = 0.0
     resend: bool = False
     latency: float | Sequence[float] | NDArray[np.float64] = 0.0

@@ -51,7 +51,7 @@ def measure_sign(effort: Effort) -> Measured:
         widest, rho = (100.0, 10.0) if kind == "least squares" else (10.0, 1.0)
         for printed in (False, True):
             start = rl.UniformStart(0.0, widest, printed_sign=printed)
-            method = rl.RandomStart(rho=rho, first_order=kind == "logistic", start=start)
+            method = rl.Algorithm2(rho=rho, first_order=kind == "logistic", start=start)
             ensemble = runs(effort, method, kind, HOPS[kind])
             least = np.array([np.nanmin(run.column("error")) for run in ensemble])
             sign = "−ρυ, as printed" if printed else "+ρυ"

@@ -12,9 +12,9 @@ from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.status import MeterReading, PrivacyStatus
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy import Public
-from roundelay.privacy.attacks import Recovered
-from roundelay.privacy.attacks.repertoire import attacks_for
+from roundelay.privacy.attacks import Attack, Recovered
 from roundelay.problems import OwnProblem
+from roundelay.registry import registered
 from roundelay.transcripts import Visits
 
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
@@ -78,7 +78,7 @@ def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus
     public = Public(plan.algorithm, plan.agents, plan.dim)
     truth = _own_y(member, visits) if plan.epoch == 0 else (own_y if len(visits) < most_visits(plan.dim) else None)
     readings: list[MeterReading] = []
-    for name, attack in attacks_for().items():
+    for name, attack in registered(Attack).items():
         try:
             found = attack(visits, public)
         except (ValueError, np.linalg.LinAlgError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -179,10 +181,15 @@ def prepare_ring(
 
 
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports that nobody listens on, below those from which the system takes the near end of a connection.
+
+    From there another program's connection could take one before its agent listens.
+    """
+    ports: list[int] = []
+    for port in random.SystemRandom().sample(range(12_000, 32_000), 20_000):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise ValueError(f"There are no {count} free ports between 12000 and 32000 on this machine.")

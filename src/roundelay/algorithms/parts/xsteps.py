@@ -1,4 +1,4 @@
-"""The second choice: how an agent solves for its x."""
+"""The second choice: how an agent solves for its x: exactly, or along its gradient, that of a few rows, or one clipped by record."""
 
 from __future__ import annotations
 
@@ -9,6 +9,100 @@ from roundelay.algorithms.parts.facts import XStepFacts
 from roundelay.algorithms.slots import gradient, minimise, record_weight, row_slope
 from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
+
+
+class XStep(Protocol):
+    """A way to the new x.
+
+    What it is stands in `facts`, an `XStepFacts`; of one that says nothing no equation is known.
+    """
+
+    def part(self) -> Part:
+        """The kernel function `solve` and its numbers."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The kernel functions that the problem must provide."""
+
+
+def solve_exactly(problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector) -> None:
+    """x⁺ = argmin f_i(x) + penalty/2 ‖x‖² − w'x."""
+    minimise(problem, at.agent, w, penalty, x, new)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Solve the local problem exactly, by the problem's prox."""
+
+    facts: ClassVar[XStepFacts] = XStepFacts("exact")
+    needs: tuple[str, ...] = ("minimise",)
+
+    def part(self) -> Part:
+        """The kernel function `solve` and its numbers."""
+        return Part((("solve", solve_exactly),))
+
+
+def solve_first_order(
+    problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
+) -> None:
+    """The same with f_i replaced by its tangent at the old x: x⁺ = (w − ∇f_i(x))/penalty."""
+    slope = vector(DIM)
+    gradient(problem, at.agent, x, slope)
+    inverse = 1.0 / penalty
+    for d in each(DIM):
+        new[d] = (w[d] - slope[d]) * inverse
+
+
+@dataclass(frozen=True)
+class FirstOrder:
+    """Replace f_i by its tangent at the old x: one gradient a visit."""
+
+    facts: ClassVar[XStepFacts] = XStepFacts("first order")
+    needs: tuple[str, ...] = ("gradient",)
+
+    def part(self) -> Part:
+        """The kernel function `solve` and its numbers."""
+        return Part((("solve", solve_first_order),))
+
+
+class BatchNumbers(NamedTuple):
+    """How many rows are drawn."""
+
+    batch: int
+
+
+def solve_by_sample(
+    problem: Any, xstep: BatchNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
+) -> None:
+    """The first-order step with the gradient of a few rows, drawn with replacement and scaled up to all."""
+    slope = vector(DIM)
+    i, begin = at.agent, problem.row_starts[at.agent]
+    rows = problem.row_starts[i + 1] - begin
+    for d in each(DIM):
+        slope[d] = problem.ridge * x[d]
+    for draw in range(xstep.batch):
+        j = begin + int(uniform(at.seed, i, at.hop, BATCH, draw) * rows)
+        factor = row_slope(problem, i, j, x) * rows / xstep.batch
+        for d in each(DIM):
+            slope[d] += factor * problem.rows[j, d]
+    inverse = 1.0 / penalty
+    for d in each(DIM):
+        new[d] = (w[d] - slope[d]) * inverse
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The first-order step with the gradient of `batch` rows drawn at random."""
+
+    batch: int = 10
+    needs: tuple[str, ...] = ("row_slope",)
+
+    def __post_init__(self) -> None:
+        whole_number("batch", self.batch, least=1)
+
+    def part(self) -> Part:
+        """The kernel function `solve` and its numbers."""
+        return Part((("solve", solve_by_sample),), BatchNumbers(int(self.batch)))
 
 
 class ClippingNumbers(NamedTuple):
@@ -72,100 +166,6 @@ class ClippedGradient:
     def facts(self) -> XStepFacts:
         """The bound on a record's gradient, and the chance that it is drawn."""
         return XStepFacts(clip=self.clip, rate=self.rate)
-
-
-class XStep(Protocol):
-    """A way to the new x.
-
-    What it is stands in `facts`, an `XStepFacts`; of one that says nothing no equation is known.
-    """
-
-    def part(self) -> Part:
-        """The kernel function `solve` and its numbers."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The kernel functions that the problem must provide."""
-
-
-def solve_exactly(problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector) -> None:
-    """x⁺ = argmin f_i(x) + penalty/2 ‖x‖² − w'x."""
-    minimise(problem, at.agent, w, penalty, x, new)
-
-
-def solve_first_order(
-    problem: Any, xstep: Numbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
-) -> None:
-    """The same with f_i replaced by its tangent at the old x: x⁺ = (w − ∇f_i(x))/penalty."""
-    slope = vector(DIM)
-    gradient(problem, at.agent, x, slope)
-    inverse = 1.0 / penalty
-    for d in each(DIM):
-        new[d] = (w[d] - slope[d]) * inverse
-
-
-class BatchNumbers(NamedTuple):
-    """How many rows are drawn."""
-
-    batch: int
-
-
-def solve_by_sample(
-    problem: Any, xstep: BatchNumbers, at: Visit, w: Vector, penalty: float, x: Vector, new: Vector
-) -> None:
-    """The first-order step with the gradient of a few rows, drawn with replacement and scaled up to all."""
-    slope = vector(DIM)
-    i, begin = at.agent, problem.row_starts[at.agent]
-    rows = problem.row_starts[i + 1] - begin
-    for d in each(DIM):
-        slope[d] = problem.ridge * x[d]
-    for draw in range(xstep.batch):
-        j = begin + int(uniform(at.seed, i, at.hop, BATCH, draw) * rows)
-        factor = row_slope(problem, i, j, x) * rows / xstep.batch
-        for d in each(DIM):
-            slope[d] += factor * problem.rows[j, d]
-    inverse = 1.0 / penalty
-    for d in each(DIM):
-        new[d] = (w[d] - slope[d]) * inverse
-
-
-@dataclass(frozen=True)
-class Exact:
-    """Solve the local problem exactly, by the problem's prox."""
-
-    facts: ClassVar[XStepFacts] = XStepFacts("exact")
-    needs: tuple[str, ...] = ("minimise",)
-
-    def part(self) -> Part:
-        """The kernel function `solve` and its numbers."""
-        return Part((("solve", solve_exactly),))
-
-
-@dataclass(frozen=True)
-class FirstOrder:
-    """Replace f_i by its tangent at the old x: one gradient a visit."""
-
-    facts: ClassVar[XStepFacts] = XStepFacts("first order")
-    needs: tuple[str, ...] = ("gradient",)
-
-    def part(self) -> Part:
-        """The kernel function `solve` and its numbers."""
-        return Part((("solve", solve_first_order),))
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """The first-order step with the gradient of `batch` rows drawn at random."""
-
-    batch: int = 10
-    needs: tuple[str, ...] = ("row_slope",)
-
-    def __post_init__(self) -> None:
-        whole_number("batch", self.batch, least=1)
-
-    def part(self) -> Part:
-        """The kernel function `solve` and its numbers."""
-        return Part((("solve", solve_by_sample),), BatchNumbers(int(self.batch)))
 
 
 def xstep(first_order: bool, clip: float | None = None, sample_rate: float | None = None) -> XStep:

@@ -11,6 +11,9 @@
 | `parametric_first_order` | first-order steps, f_i of a known family | θ, such as H and g or single records; every x and y |
 | `parametric_primal` | quadratic f_i | H, g, every x and y under primal noise |
 | `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
+
+All but `least_squares`, which is not of one agent, are entered in the register. Every audit and every privacy meter runs
+what stands there.
 """
 
 from roundelay.privacy.attacks.families import (
@@ -38,6 +41,7 @@ from roundelay.privacy.attacks.recursions import (
     telescope as telescope,
 )
 from roundelay.privacy.attacks.setting import (
+    Attack as Attack,
     Recovered as Recovered,
 )
 from roundelay.privacy.attacks.vector_gamma import (

@@ -122,10 +122,7 @@ class LogisticRecords:
             return gap.ravel(), (weights[:, None, None] * found.by_theta).reshape(gap.size, theta.size)
 
         size = self.size(points.shape[1])
-        fits = [
-            minimise_squares(residuals, generator.standard_normal(size), limit=40, damping=1e-2)
-            for _ in range(self.tries)
-        ]
+        fits = [minimise_squares(residuals, generator.standard_normal(size), limit=40) for _ in range(self.tries)]
         last = np.inf
         for fit in sorted(fits, key=lambda fit: fit.cost):
             # The same minimum in another order of the records costs the same.

@@ -87,10 +87,10 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
     """
     found: list[Minimum] = []
     for start in _starts(model, members, size, tries):
-        fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS, damping=1e-3)
+        fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS)
         for order in permutations(range(members)):
             other = fit.theta.reshape(members, size)[list(order)].ravel()
-            found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS, damping=1e-3))
+            found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS))
             if model.misfit(found[-1].cost) <= FITS:
                 return found[-1]
     return min(found, key=lambda fit: fit.cost)
@@ -176,7 +176,7 @@ def _starts(model: _Model, members: int, size: int, tries: int) -> Iterator[Vect
     mean_model = _Model(model.agents, model.dim, model.received, model.sums / members, model.sealed)
     flat = np.zeros(size)
     flat[: len(row)] = (row == column) * 1.0
-    middle = minimise_squares(mean_model.residuals(1), flat, limit=60, damping=1e-2).theta
+    middle = minimise_squares(mean_model.residuals(1), flat, limit=60).theta
     for trial in range(tries):
         spread = 0.1 + 0.4 * (trial / tries)
         pieces = []

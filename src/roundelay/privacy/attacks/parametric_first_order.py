@@ -13,6 +13,7 @@ from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.families import Family, LogisticRecords, Quadratics, gradient_in
 from roundelay.privacy.attacks.recursions import forward_filter
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -22,6 +23,7 @@ from roundelay.privacy.attacks.setting import (
 )
 from roundelay.privacy.attacks.solving import Eliminated, eliminate, minimise_squares, split
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # A fit this good, relative to what moved, is none by chance.
@@ -30,6 +32,7 @@ FITS = 1e-9
 SCHEDULES = ((1e3, 0.0), (0.0,), (1e3, 1.0, 0.1, 1e-3, 0.0))
 
 
+@register(Attack, "parametric, first order")
 def parametric_first_order(visits: Visits, public: Public, family: Family | None = None, starts: int = 6) -> Recovered:
     """θ, every x and every y of an agent that takes first-order steps, under PI-ADMM1, Algorithm 2 or I-ADMM.
 

@@ -10,6 +10,7 @@ import numpy as np
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.recursions import forward
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -28,6 +29,7 @@ from roundelay.privacy.attacks.solving import (
     unknowns,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # How sure one may be of a guess of x⁰, in widths of its distribution, and how many are drawn.
@@ -35,6 +37,7 @@ DOUBTS = (1.0, 0.1, 10.0, 0.01, 100.0)
 DRAWS = 15
 
 
+@register(Attack, "parametric, primal")
 def parametric_primal(visits: Visits, public: Public) -> Recovered:
     """H, g and every x and y of an agent with a quadratic f = ½x'Hx + g'x under PI-ADMM2.
 

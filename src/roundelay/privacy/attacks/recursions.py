@@ -1,4 +1,10 @@
-"""The forward filter: a wrong guess of the start is forgotten by itself."""
+"""Recursions over an agent's visits, which ask nothing of its function: forwards, backwards, by sums alone, and as a filter.
+
+    x⁺ = ½(d + z + x)    y = ρ(x − s)    s = Σd
+
+Run forwards it halves an error at each visit, so that a wrong guess of the start is forgotten by itself; run backwards it
+doubles one.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import numpy as np
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -13,9 +20,14 @@ from roundelay.privacy.attacks.setting import (
     expected_start,
 )
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
+# The start counts as forgotten when less than this part of ‖z‖ can be left of it.
+FORGOTTEN = 1e-3
 
+
+@register(Attack, "recursion")
 def recursion(visits: Visits, public: Public) -> Recovered:
     """x and y after every visit, from x = y = 0 by the paper's equation (12).
 
@@ -42,28 +54,7 @@ def recursion(visits: Visits, public: Public) -> Recovered:
     return Recovered(x, y, distance_from_token(x, known), not broken, words)
 
 
-def forward(known: Evidence, visits: Visits, start: Vector, gamma: float) -> Matrix:
-    """x_{r+1} = (d_r + γz_r + x_r)/(1 + γ) from x_0 = `start`, R + 1 rows.
-
-    Where the agent kept the token for several updates, what it added is taken to have come in equal parts.
-    """
-    x = np.empty((len(visits) + 1, len(start)))
-    x[0] = start
-    share = (visits.sent - visits.received) / visits.updates[:, None]
-    for r, updates in enumerate(visits.updates):
-        now = x[r]
-        for turn in range(updates):
-            now = (known.d[r] / updates + gamma * (known.z[r] + turn * share[r]) + now) / (1.0 + gamma)
-        x[r + 1] = now
-    return x
-
-
-def distance_from_token(x: Matrix, known: Evidence) -> float:
-    """‖x̂ − z‖/‖z‖ at the last visit: where the method has converged, a right x̂ makes it small."""
-    size = float(np.linalg.norm(known.z[-1]))
-    return float(np.linalg.norm(x[-1] - known.z[-1])) / (size if size > 0.0 else 1.0)
-
-
+@register(Attack, "backward recursion")
 def backward_recursion(visits: Visits, public: Public, last: Vector | None = None) -> Recovered:
     """x and y after every visit, from x ≈ z' after the last one.
 
@@ -90,6 +81,7 @@ def backward_recursion(visits: Visits, public: Public, last: Vector | None = Non
     return Recovered(x, y, residual, exact, words)
 
 
+@register(Attack, "telescope")
 def telescope(visits: Visits, public: Public) -> Recovered:
     """ŷ = ρ(x̂ − s) with s_r = Σ_{j<r} d_j, and the token that the agent sent for x̂.
 
@@ -111,10 +103,7 @@ def telescope(visits: Visits, public: Public) -> Recovered:
     return Recovered(x, y, residual, balanced, words)
 
 
-# The start counts as forgotten when less than this part of ‖z‖ can be left of it.
-FORGOTTEN = 1e-3
-
-
+@register(Attack, "forward filter")
 def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) -> Recovered:
     """x and y after every visit, from any `guess` of x⁰ (default: the mean of its public distribution).
 
@@ -138,3 +127,25 @@ def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) 
         + "."
     )
     return Recovered(x, y, distance_from_token(x, known), converged, words)
+
+
+def forward(known: Evidence, visits: Visits, start: Vector, gamma: float) -> Matrix:
+    """x_{r+1} = (d_r + γz_r + x_r)/(1 + γ) from x_0 = `start`, R + 1 rows.
+
+    Where the agent kept the token for several updates, what it added is taken to have come in equal parts.
+    """
+    x = np.empty((len(visits) + 1, len(start)))
+    x[0] = start
+    share = (visits.sent - visits.received) / visits.updates[:, None]
+    for r, updates in enumerate(visits.updates):
+        now = x[r]
+        for turn in range(updates):
+            now = (known.d[r] / updates + gamma * (known.z[r] + turn * share[r]) + now) / (1.0 + gamma)
+        x[r + 1] = now
+    return x
+
+
+def distance_from_token(x: Matrix, known: Evidence) -> float:
+    """‖x̂ − z‖/‖z‖ at the last visit: where the method has converged, a right x̂ makes it small."""
+    size = float(np.linalg.norm(known.z[-1]))
+    return float(np.linalg.norm(x[-1] - known.z[-1])) / (size if size > 0.0 else 1.0)

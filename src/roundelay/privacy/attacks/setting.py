@@ -1,10 +1,10 @@
-"""The public setting in the form that the attacks compute with."""
+"""What the attacks have in common: what they are given and find, and the public setting in the form that they compute with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,6 +34,16 @@ class Recovered:
     gradient: Callable[[Vector], Vector] | None = None
     records: Matrix | None = None
     gamma: Matrix | None = None
+
+
+class Attack(Protocol):
+    """What an observer can make of the visits to an agent; it refuses by a ValueError what its equations are not made for.
+
+    Entered by @register(Attack, "word") it is run by every audit and by the privacy meter of every site.
+    """
+
+    def __call__(self, visits: Visits, public: Public, /) -> Recovered:
+        """An estimate of what the agent keeps to itself, from what was seen and what is public."""
 
 
 @dataclass(frozen=True, eq=False)

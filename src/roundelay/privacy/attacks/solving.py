@@ -1,60 +1,65 @@
-"""Equations e_r = a_r + t_r u_r with one unknown number t_r in each: it is eliminated in closed form."""
+"""What the parametric attacks solve with: least squares, symmetric matrices as vectors, and a number to eliminate in each equation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from roundelay.kernels import Matrix, Vector
 
+# What is left of the equations, and its Jacobian.
 Residuals = Callable[[Vector], tuple[Vector, Matrix]]
+# A step or a gain smaller than this part is rounding.
+DIGITS = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where the method ended: `cost` is ‖r‖²; `settled` where no step makes it smaller any more."""
+    """Where the solver ended: `cost` is ‖r‖²; `settled` where no step makes it smaller any more."""
 
     theta: Vector
     cost: float
-    iterations: int
     settled: bool
 
 
-def minimise_squares(residuals: Residuals, start: Vector, limit: int = 60, damping: float = 1e-6) -> Minimum:
-    """Minimise ‖r(θ)‖² from `start`; `residuals` returns r and its Jacobian.
+def minimise_squares(residuals: Residuals, start: Vector, limit: int = 60) -> Minimum:
+    """Minimise ‖r(θ)‖² from `start` by Levenberg and Marquardt's method; `residuals` returns r and its Jacobian.
 
-    Columns are scaled to length 1 in each iteration, so that the units of the unknowns make no difference, and the
-    step comes from a singular value decomposition, so that a singular Jacobian does no harm.
+    The unknowns are scaled by the Jacobian, so that their units make no difference.
     """
-    theta = np.array(start, np.float64)
+
+    @lru_cache(maxsize=1)  # the solver asks for r and for the Jacobian, one after the other
+    def at(theta: bytes) -> tuple[Vector, Matrix]:
+        return residuals(np.frombuffer(theta))
+
+    def gaps(theta: Vector) -> Vector:
+        return at(theta.tobytes())[0]
+
+    def slopes(theta: Vector) -> Matrix:
+        return at(theta.tobytes())[1]
+
+    begin = np.array(start, np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        r, jacobian = residuals(theta)
-        cost = float(r @ r)
-        for iteration in range(limit):
-            lengths = np.linalg.norm(jacobian, axis=0)
-            lengths[lengths == 0.0] = 1.0
-            # Triangular first: a Jacobian has many more rows than columns.
-            q, triangle = np.linalg.qr(jacobian / lengths)
-            u, values, v = np.linalg.svd(triangle, full_matrices=False)
-            along = u.T @ (q.T @ r)
-            for _ in range(16):
-                step = -(v.T @ (values / (values**2 + damping * values[0] ** 2) * along)) / lengths
-                trial, trial_jacobian = residuals(theta + step)
-                trial_cost = float(trial @ trial)
-                if trial_cost < cost and np.isfinite(trial_jacobian).all():
-                    break
-                damping = max(10.0 * damping, 1e-15)
-            else:
-                return Minimum(theta, cost, iteration, True)
-            settled = cost - trial_cost <= 1e-13 * cost
-            theta, r, jacobian, cost = theta + step, trial, trial_jacobian, trial_cost
-            damping = damping / 10.0 if damping > 1e-18 else 0.0
-            if settled:
-                return Minimum(theta, cost, iteration + 1, True)
-    return Minimum(theta, cost, limit, False)
+        r, jacobian = at(begin.tobytes())
+        if not (np.isfinite(r).all() and np.isfinite(jacobian).all()):
+            return Minimum(begin, np.inf, False)
+        answer = least_squares(
+            gaps,
+            begin,
+            slopes,
+            method="lm" if len(r) >= len(begin) else "trf",  # MINPACK's wants as many equations as unknowns
+            x_scale="jac",
+            ftol=DIGITS,
+            xtol=DIGITS,
+            gtol=DIGITS,
+            max_nfev=limit,
+        )
+    return Minimum(answer.x, 2.0 * float(answer.cost), answer.status > 0)
 
 
 def solve_squares(design: Matrix, right: Vector) -> Vector:
@@ -99,9 +104,9 @@ def gradient_of(hessian: Matrix, slope: Vector) -> Callable[[Vector], Vector]:
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """What is left of the equations when every t_r is chosen best; `hold` ties it to its mean, 0 leaves it free.
+    """What is left of equations e_r = a_r + t_r u_r, with an unknown number t_r in each, when every t_r is chosen best.
 
-    Minimising ‖a + tu‖² + hold·‖u‖²(t − t̄)² over t shrinks what lies along u by √(hold/(1 + hold)), and leaves the
+    `hold` ties t_r to its mean, 0 leaves it free. Minimising ‖a + tu‖² + hold·‖u‖²(t − t̄)² over t shrinks what lies along u by √(hold/(1 + hold)), and leaves the
     rest as it is; so does it with a Jacobian, up to terms that vanish with e (Kaufman's form of variable projection).
     """
 

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
+    Attack,
     Evidence,
     Recovered,
     admm,
@@ -19,6 +20,7 @@ from roundelay.privacy.attacks.setting import (
 )
 from roundelay.privacy.attacks.solving import gradient_of, solve_squares, split, times, unknowns
 from roundelay.privacy.public import Public
+from roundelay.registry import register
 from roundelay.transcripts import Visits
 
 # Rounds in which less than this part of the largest number moved say nothing but rounding.
@@ -28,6 +30,7 @@ ROUNDS = 50
 SURE = (0.2, 0.1, 0.05, 0.02)
 
 
+@register(Attack, "vector γ")
 def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "range"] = "reweighted") -> Recovered:
     """H, g and every x and y of an agent with a quadratic f whose exact steps have one γ for each coordinate.
 

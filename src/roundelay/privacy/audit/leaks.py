@@ -1,4 +1,4 @@
-"""An attack's findings held against the truth."""
+"""A leak: what an attack found of a quantity, held against the truth, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from roundelay.privacy.attacks import Recovered
 from roundelay.problems import Problem
 from roundelay.transcripts import Visits
 
+Numbers = NDArray[np.float64]
+
 # An error this near to that of a guess is no knowledge.
 NO_BETTER = 0.5
 # Beyond these digits it is rounding that is counted.
 MOST_DIGITS = 15
+# Those of which an agent has several.
+SEVERAL = ("states x", "multipliers y", "records")
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,6 @@ def digits_of(error: float) -> int:
     if error <= 0.0:
         return MOST_DIGITS
     return int(min(max(math.floor(-math.log10(error)), 0), MOST_DIGITS)) if math.isfinite(error) else 0
-
-
-# Those of which an agent has several.
-SEVERAL = ("states x", "multipliers y", "records")
 
 
 def verdict(agent: int, quantity: str, observer: str, at_end: float, guess: float) -> str:
@@ -132,9 +132,6 @@ def _records(problem: Problem, agent: int) -> Matrix | None:
     """The rows label·features of an agent, where the loss is logistic."""
     rows = problem.logistic_rows
     return None if rows is None else np.array(rows.signed[rows.starts[agent] : rows.starts[agent + 1]])
-
-
-Numbers = NDArray[np.float64]
 
 
 def leaks_of(
