@@ -240,8 +240,10 @@ def test_a_server_that_stops_lets_its_readers_go(ring: LiveRing) -> None:
 
 def test_metrics_are_those_of_the_agent(ring: LiveRing) -> None:
     with paused(ring):
+        agent = ring.agents[0]
+        before = replace(agent.counts)  # on a loaded machine more is sent again while this looks
         status, text, headers = ask(ring, "/metrics", headers=bearer())
-        agent, told = ring.agents[0], ring.call(ring.watches[0].status)
+        told = ring.call(ring.watches[0].status)
         held, counts, size = replace(agent.station.holder.held), replace(agent.counts), agent.station.journal.size
     assert status == 200 and headers["Content-Type"].startswith("text/plain")
     samples = {
@@ -259,8 +261,8 @@ def test_metrics_are_those_of_the_agent(ring: LiveRing) -> None:
         assert samples[("roundelay_link_broken_total", name)] == health.broken
         # Pings go on while the agent is paused, so the estimate may have moved.
         assert samples.get(("roundelay_round_trip_seconds", name), 1.0) > 0.0
-    assert samples[("roundelay_resent_total",)] == counts.resent
-    assert samples[("roundelay_duplicates_total",)] == counts.duplicates
+    assert before.resent <= samples[("roundelay_resent_total",)] <= counts.resent
+    assert before.duplicates <= samples[("roundelay_duplicates_total",)] <= counts.duplicates
     assert samples[("roundelay_refused_total",)] == counts.refused
     assert samples[("roundelay_journal_bytes",)] == size > 0
     assert held.residuals is not None
