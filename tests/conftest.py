@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anywhere")
 
-# What `make quick` leaves out: rings of real processes, browsers, other interpreters, the paper's whole study.
+# What `make quick` leaves out: rings of real processes, browsers, other interpreters, long searches and attacks, the
+# reference's own tests, the paper's whole study.
 SLOW = (
     "agents/test_bad_links.py",
     "agents/test_capture.py",
@@ -27,17 +28,22 @@ SLOW = (
     "agents/test_page_in_browser.py",
     "agents/test_processes.py",
     "agents/test_rehearsal.py",
+    "agents/test_ring_cli.py",
     "agents/test_schedules.py",
     "agents/test_trouble.py",
     "agents/test_wishes.py",
-    "cli/test_demo.py",
-    "cli/test_interrupt.py",
+    "auditing",
+    "cli",
     "engine/test_cache.py",
+    "engine/test_own_method.py",
     "examples",
     "experiments",
     "networks",
+    "privacy/test_accounting_numbers.py",
+    "privacy/test_defended.py",
+    "reference",
+    "test_contributing.py",
 )
-
 
 # What a shell may have set: how wide and how coloured programs print, and who else is asked for what is on this machine.
 FROM_THE_SHELL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "MPLBACKEND", "PYTHONWARNINGS")
