@@ -1,8 +1,7 @@
 # `make demo` and `make test` each do all their set-up on a machine that has Python and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# One process more than there are cores: many tests wait for links, disks and other processes.
-PYTEST = $(BIN)/pytest -n $$(n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist worksteal
+CORES := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
 .PHONY: demo test tests quick soak lint bench house field reproduce format clean help
@@ -10,7 +9,7 @@ export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 help:
 	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
-	@echo "make quick   most tests, in a minute once they are compiled: no rings of processes, no browser, not the paper's study"
+	@echo "make quick   most tests, in a minute or so once they are compiled: no rings of processes, no browser, not the paper's study"
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
@@ -21,15 +20,15 @@ help:
 demo: .venv/installed-demo
 	$(BIN)/roundelay ring demo
 
-# Lint beside the tests.
+# Lint beside the tests, and one process more than there are cores: many tests wait for links, disks and other processes.
 test: .venv/installed-dev .venv/browser
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
 tests: .venv/installed-dev
-	$(PYTEST)
+	$(BIN)/pytest -n $$(($(CORES) < 8 ? $(CORES) + 1 : 8)) --dist worksteal
 
 quick: .venv/installed-dev
-	$(PYTEST) -m "not slow"
+	$(BIN)/pytest -n $(CORES) --dist worksteal --quick
 
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anywhere")
 
-# What `make quick` leaves out: rings of real processes, browsers, other interpreters, long searches and attacks, the
+# What `pytest --quick` leaves out: rings of real processes, browsers, other interpreters, long searches and attacks, the
 # reference's own tests, the paper's whole study.
 SLOW = (
     "agents/test_bad_links.py",
@@ -36,9 +36,12 @@ SLOW = (
     "cli",
     "engine/test_cache.py",
     "engine/test_own_method.py",
+    "engine/test_stopping.py",
     "examples",
     "experiments",
     "networks",
+    "plots",
+    "privacy/test_accounting_audit.py",
     "privacy/test_accounting_numbers.py",
     "privacy/test_defended.py",
     "reference",
@@ -48,6 +51,17 @@ SLOW = (
 # What a shell may have set: how wide and how coloured programs print, and who else is asked for what is on this machine.
 FROM_THE_SHELL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "MPLBACKEND", "PYTHONWARNINGS")
 PROXIES = tuple(f"{kind}_proxy" for kind in ("http", "https", "grpc", "all"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For the inner loop."""
+    parser.addoption("--quick", action="store_true", help="leave out what takes long: tests/conftest.py says what")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether a file or folder is left out."""
+    slow = collection_path.relative_to(Path(__file__).parent).as_posix() in SLOW
+    return True if slow and config.getoption("quick") else None
 
 
 def pytest_configure() -> None:
@@ -62,9 +76,6 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for the whole quick study comes first, so that at the end no process waits for another at it."""
     items.sort(key=lambda item: "found" not in getattr(item, "fixturenames", ()))
-    for item in items:
-        if item.path.relative_to(Path(__file__).parent).as_posix().startswith(SLOW):
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
