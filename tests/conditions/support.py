@@ -9,7 +9,7 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.algorithms.gossip import Gossip
-from roundelay.kernels import DIM, Numbers, each
+from roundelay.kernels import DIM, Exchange, Numbers, each
 from tests.reference.gossip import metropolis
 
 SEED = 7
@@ -109,21 +109,17 @@ def exponential(chance: float) -> float:
 # ---------------------------------------------------------------- which messages are lost
 
 
-def send_postcard(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, out: Any
-) -> None:
+def send_postcard(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, out: Any) -> None:
     """Coordinate i of agent i's message says when it was written: k + 1."""
     for d in each(DIM):
         out[0, d] = 0.0
-    out[0, i] = k + 1.0
+    out[0, at.agent] = at.iteration + 1.0
 
 
-def receive_postcards(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, talked: bool
-) -> None:
+def receive_postcards(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, talked: bool) -> None:
     """x_i is the inbox, whose coordinate j holds w_ij·(when the message of j that i goes by was written)."""
     for d in each(DIM):
-        states.x[i, d] = inbox[0, d]
+        states.x[at.agent, d] = inbox[0, d]
 
 
 class PostcardNumbers(NamedTuple):
@@ -180,22 +176,18 @@ class TwoNoises(NamedTuple):
     y: Any
 
 
-def send_nothing(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, out: Any
-) -> None:
+def send_nothing(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, out: Any) -> None:
     """Zeros."""
     for d in each(DIM):
         out[0, d] = 0.0
         out[1, d] = 0.0
 
 
-def receive_noise(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, talked: bool
-) -> None:
+def receive_noise(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, talked: bool) -> None:
     """x_i and y_i are what came out of the two sums."""
     for d in each(DIM):
-        states.x[i, d] = inbox[0, d]
-        states.y[i, d] = inbox[1, d]
+        states.x[at.agent, d] = inbox[0, d]
+        states.y[at.agent, d] = inbox[1, d]
 
 
 class Hiss:

@@ -9,7 +9,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.algorithms.gossip import Gossip
-from roundelay.kernels import DIM, Numbers, each
+from roundelay.kernels import DIM, Exchange, Numbers, each
 from tests.conditions.support import film, simulate, squares, triangle_with_tail
 
 NETWORK = triangle_with_tail()
@@ -83,17 +83,15 @@ def test_a_reader_makes_the_same_of_what_it_received(conditions: Any) -> None:
 # A method of two exchanges whose agents listen in the first, and go by what they heard when they speak again.
 
 
-def send_what_was_heard(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, out: Any
-) -> None:
+def send_what_was_heard(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, out: Any) -> None:
     for d in each(DIM):
-        if exchange == 0:
-            states.x[i, d] = inbox[0, d] + i
-        out[0, d] = states.x[i, d] * (1 + exchange)
+        if at.exchange == 0:
+            states.x[at.agent, d] = inbox[0, d] + at.agent
+        out[0, d] = states.x[at.agent, d] * (1 + at.exchange)
 
 
 def leave_it_for_later(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, talked: bool
+    problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, talked: bool
 ) -> None:
     pass
 
@@ -118,18 +116,14 @@ def test_an_inbox_stays_until_its_owner_listens_again() -> None:
 # A method whose agents count how often they were told to update; they listen in the first of two exchanges.
 
 
-def send_count(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, out: Any
-) -> None:
+def send_count(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, out: Any) -> None:
     for d in each(DIM):
-        out[0, d] = states.x[i, d]
+        out[0, d] = states.x[at.agent, d]
 
 
-def count_once_more(
-    problem: Any, method: Any, seed: int, i: int, k: int, exchange: int, states: Any, own: Any, inbox: Any, talked: bool
-) -> None:
+def count_once_more(problem: Any, method: Any, at: Exchange, states: Any, own: Any, inbox: Any, talked: bool) -> None:
     for d in each(DIM):
-        states.x[i, d] += 1.0
+        states.x[at.agent, d] += 1.0
 
 
 class Counters:
