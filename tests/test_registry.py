@@ -70,3 +70,9 @@ def test_what_is_entered_can_be_built_from_a_table_and_nothing_else() -> None:
 def test_a_class_of_a_slot_can_be_asked_for_by_itself() -> None:
     assert classes_for(rl.ContributionNoise | None) == (rl.ContributionNoise,)
     assert classes_for(float) == () and classes_for(float | None) == ()
+
+
+def test_no_file_builds_a_problem() -> None:
+    """The data of a problem are a site's own: its word stands in files, never itself."""
+    for slot in (Algorithm, rl.Start, rl.NetworkConditions, rl.Channel | rl.Compressor):
+        assert not {*registered(rl.RowProblem).values()} & {*classes_for(slot)}

@@ -54,11 +54,11 @@ def alternatives(wanted: Any) -> tuple[Any, ...]:
 
 
 def classes_for(wanted: Any) -> tuple[type[Any], ...]:
-    """The classes that may stand where a field of this type asks for one, all where it is None; none for plain values."""
+    """The classes that may stand where a field of this type asks for one; none where it asks for plain values."""
     _enter_others()
     choices = alternatives(wanted)
     entries = ((slot, entry) for slot, words in _ENTRIES.items() for entry in words.values() if isinstance(entry, type))
-    return tuple(entry for slot, entry in entries if wanted is None or slot in choices or entry in choices)
+    return tuple(entry for slot, entry in entries if slot in choices or entry in choices)
 
 
 @cache

@@ -20,7 +20,7 @@ LONGEST_TEXT = 10_000
 MOST_NUMBERS = 10_000_000
 
 
-def as_table(thing: Any, slot: Any = None) -> dict[str, Any]:
+def as_table(thing: Any, slot: Any) -> dict[str, Any]:
     """The thing's kind and its options, with the parts in it as tables of their own. What is None is left out."""
     kinds = classes_for(slot)
     if type(thing) not in kinds:
@@ -35,7 +35,7 @@ def as_table(thing: Any, slot: Any = None) -> dict[str, Any]:
     return table
 
 
-def from_table(table: Mapping[str, Any], where: str, slot: Any = None) -> Any:
+def from_table(table: Mapping[str, Any], where: str, slot: Any) -> Any:
     """The thing that a table describes, a choice for the slot; options that are left out have their defaults."""
     fields, kinds = Fields(table, where), classes_for(slot)
     chosen = fields.text("kind")
@@ -54,18 +54,18 @@ def from_table(table: Mapping[str, Any], where: str, slot: Any = None) -> Any:
         raise ValueError(f"{where} can't be used: {error}") from None
 
 
-def described(thing: Any) -> Any:
+def described(thing: Any, slot: Any) -> Any:
     """A table; of what is not in the register, or has a part that is not, how it prints."""
     try:
-        return None if thing is None else as_table(thing)
+        return None if thing is None else as_table(thing, slot)
     except ValueError:
         return repr(thing)
 
 
-def restored(described: Any, where: str) -> Any:
+def restored(described: Any, where: str, slot: Any) -> Any:
     """The thing that was described, where its kind is in the register here too; otherwise the description."""
-    known = isinstance(described, dict) and described.get("kind") in {kind.__name__ for kind in classes_for(None)}
-    return from_table(described, where) if known else described
+    known = isinstance(described, dict) and described.get("kind") in {kind.__name__ for kind in classes_for(slot)}
+    return from_table(described, where, slot) if known else described
 
 
 def options_of(kind: type[Any]) -> dict[str, Any]:

@@ -197,7 +197,13 @@ def paused(ring: LiveRing) -> Iterator[None]:
     """While the block runs, the token stays at site 0."""
     agent = ring.agents[0]
     ring.call(agent.pause)
-    ring.until(lambda: agent.station.journal.inbox() is not None)
+    # The token may be back before the agent has told its watch of the visit before.
+    ring.until(
+        lambda: (
+            agent.station.journal.inbox() is not None
+            and ring.watches[0].residuals[-1] == agent.station.holder.held.residuals
+        )
+    )
     try:
         yield
     finally:

@@ -85,6 +85,8 @@ def size_of_terms(problem: Problem, agent: int, x: np.ndarray, v: np.ndarray, pe
     """How large the numbers are that cancel in ∇f(x) + penalty·(x − v): rounding is relative to this."""
     curvature = np.linalg.norm(problem.hessian(agent, x), 2)
     pull = np.linalg.norm(problem.gradient(agent, np.zeros(problem.dim)))
+    if isinstance(problem, Logistic):  # the rows cancel each other too, wholly where a row is there with both labels
+        pull = problem.scales[agent] * np.linalg.norm(problem.rows.features[problem.rows.of(agent)], axis=1).sum()
     return float(curvature * np.linalg.norm(x) + pull + penalty * (np.linalg.norm(x) + np.linalg.norm(v)))
 
 

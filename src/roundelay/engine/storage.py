@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from roundelay.algorithms.algorithm import Algorithm
 from roundelay.engine.result import HistoryRows, Journey, Run
+from roundelay.links.conditions import NetworkConditions
+from roundelay.problems import Regulariser
 from roundelay.tables import described, restored
 from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
@@ -27,9 +30,9 @@ def save_run(run: Run, path: Path) -> Path:
     """Write the run beside the target and move it into place, so that a crash leaves no half a file."""
     about = {
         "format": FORMAT,
-        "algorithm": described(run.algorithm),
-        "regulariser": described(run.regulariser),
-        "conditions": described(run.conditions),
+        "algorithm": described(run.algorithm, Algorithm),
+        "regulariser": described(run.regulariser, Regulariser),
+        "conditions": described(run.conditions, NetworkConditions),
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
@@ -90,9 +93,9 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})
     return Run(
-        algorithm=restored(about["algorithm"], f"the algorithm in {path}"),
-        regulariser=restored(about["regulariser"], f"the regulariser in {path}"),
-        conditions=restored(about["conditions"], f"the conditions in {path}"),
+        algorithm=restored(about["algorithm"], f"the algorithm in {path}", Algorithm),
+        regulariser=restored(about["regulariser"], f"the regulariser in {path}", Regulariser),
+        conditions=restored(about["conditions"], f"the conditions in {path}", NetworkConditions),
         journey=journey,
         record=record,
         transcript=transcript,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from roundelay.algorithms.algorithm import Algorithm
 from roundelay.kernels.checks import whole_number
 from roundelay.tables import described, restored
 
@@ -30,7 +31,12 @@ class Public:
 
     def to_json(self) -> str:
         """As text; the algorithm as it is described in the file of a run."""
-        about = {"public": FORMAT, "algorithm": described(self.algorithm), "agents": self.agents, "dim": self.dim}
+        about = {
+            "public": FORMAT,
+            "algorithm": described(self.algorithm, Algorithm),
+            "agents": self.agents,
+            "dim": self.dim,
+        }
         return json.dumps(about, indent=2, ensure_ascii=False)
 
     @staticmethod
@@ -48,7 +54,7 @@ class Public:
             raise ValueError(
                 f"What is public has the format {found}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
             )
-        algorithm = restored(table, "the algorithm")
+        algorithm = restored(table, "the algorithm", Algorithm)
         if isinstance(algorithm, (dict, str, int, float, type(None), tuple)):
             raise ValueError(
                 f"{table!r} is no algorithm of roundelay: an observer can't reason about what it doesn't know."

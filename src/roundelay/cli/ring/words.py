@@ -39,6 +39,7 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
 def plan_content(signed: SignedPlan) -> dict[str, Any]:
     """The same for machines."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
+    from roundelay.algorithms.algorithm import Algorithm
     from roundelay.tables import as_table
 
     plan = signed.plan
@@ -60,7 +61,7 @@ def plan_content(signed: SignedPlan) -> dict[str, Any]:
         ],
         "order": [names[number] for number in plan.order],
         "links": [[names[first], names[second]] for first, second in plan.links],
-        "algorithm": as_table(plan.algorithm),
+        "algorithm": as_table(plan.algorithm, Algorithm),
         "task": dataclasses.asdict(plan.task),
         "stopping": dataclasses.asdict(plan.stopping),
     }
