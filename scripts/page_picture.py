@@ -15,13 +15,13 @@ from tests.browser import open_browser
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
-from roundelay.cli.ring.demo import _diabetes
+from roundelay.cli.ring.demo import diabetes
 from roundelay.cli.ring.up import NAMES
 
 
 def main(path: str) -> None:
     """Start the ring, wait until the meter has measured, and take the picture."""
-    header, rows = _diabetes()
+    header, rows = diabetes()
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), 5, seed=0)]
     task = fit_by_all_others(header, "progression", "least_squares")
     with tempfile.TemporaryDirectory() as folder:

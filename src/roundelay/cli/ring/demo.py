@@ -44,7 +44,7 @@ def demo(
     from roundelay.algorithms.parts.starts import SealedStart
     from roundelay.algorithms.token.incremental import PIADMM1
 
-    header, rows = _diabetes()
+    header, rows = diabetes()
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), SITES, seed=0)]
     if folder.exists():
         shutil.rmtree(folder)
@@ -73,7 +73,7 @@ def demo(
     _privacy(rehearsal)
 
 
-def _diabetes() -> tuple[list[str], list[list[str]]]:
+def diabetes() -> tuple[list[str], list[list[str]]]:
     """The data that ship with scikit-learn, in their own units."""
     try:
         from sklearn.datasets import load_diabetes
