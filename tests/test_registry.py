@@ -76,3 +76,11 @@ def test_no_file_builds_a_problem() -> None:
     """The data of a problem are a site's own: its word stands in files, never itself."""
     for slot in (Algorithm, rl.Start, rl.NetworkConditions, rl.Channel | rl.Compressor):
         assert not {*registered(rl.RowProblem).values()} & {*classes_for(slot)}
+
+
+@pytest.mark.usefixtures("own_register")
+def test_two_classes_cannot_have_one_name_in_files() -> None:
+    with pytest.raises(ValueError, match=r"has the name of .*under which that stands in files: give it another name"):
+        register(rl.Start, "ours")(type("UniformStart", (), {}))
+    with pytest.raises(ValueError, match="give it another name"):
+        register(rl.Algorithm, "ours")(type("RandomStart", (), {}))  # as Algorithm2 is called in older files

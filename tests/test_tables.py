@@ -1,6 +1,6 @@
 import tomllib
-from dataclasses import MISSING, fields
-from typing import Any
+from dataclasses import MISSING, fields, make_dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -36,10 +36,11 @@ from roundelay import (
     Walk,
     ZeroStart,
     ZeroSumStart,
+    registry,
 )
 from roundelay.networks.walks import ClosedUniformWalk, Cycle, LeastVisitedWalk, MetropolisWalk, UniformWalk
 from roundelay.registry import classes_for
-from roundelay.tables import as_table, from_table, options_of
+from roundelay.tables import as_table, described, from_table, options_of, restored
 from tests.agents.fuzzing import STRANGE, patient
 
 # All that may stand in a table.
@@ -180,3 +181,38 @@ def test_any_value_in_any_field(data: st.DataObject) -> None:
         assert "here" in str(refused)
     else:
         assert type(thing) in classes_for(ANY)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "comes_back"),
+    [
+        (tuple[float, ...], (1.0, 2.0), True),
+        (Literal[1, 2], 2, True),
+        (int | float, 2.5, True),
+        (int | float, 2, True),
+        (int, 2.5, False),
+        (float, float("nan"), False),
+        (bytes, b"x", False),
+        (Any, 3.0, False),
+    ],
+)
+def test_an_option_comes_back_or_is_refused(
+    monkeypatch: pytest.MonkeyPatch, wanted: Any, value: Any, comes_back: bool
+) -> None:
+    """Whatever somebody's own class asks for: nothing is changed silently, and nothing ends in a raw error."""
+    monkeypatch.setattr(registry, "_ENTRIES", {slot: dict(words) for slot, words in registry._ENTRIES.items()})
+    kind = registry.register(Start, "theirs")(make_dataclass("Theirs", [("option", wanted)], frozen=True))
+    thing = kind(value)
+    if comes_back:
+        again = from_table(tomllib.loads(tomli_w.dumps(as_table(thing, Start))), "here", Start)
+        assert again == thing and type(again.option) is type(value)
+    else:
+        with pytest.raises(ValueError, match=r"can't stand in a file|can't be read from a file|use a number"):
+            as_table(thing, Start)
+        assert described(thing, Start) == repr(thing)
+
+
+@pytest.mark.parametrize("strange", [[], 3, None, "x", {"kind": []}, {"kind": 3}, {}, {"kind": "Nobody"}])
+def test_a_strange_description_stays_one(strange: Any) -> None:
+    assert restored(strange, "here", Algorithm) == strange
+    assert restored({"kind": "RandomStart"}, "here", Algorithm) == Algorithm2()

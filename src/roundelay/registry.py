@@ -35,10 +35,22 @@ def register(slot: Any = None, word: str = "") -> Callable[[Entry], Entry]:
                 f"{entry.__module__}.{entry.__qualname__} can't be called {name!r}, which is the name of "
                 f"{other.__module__}.{other.__qualname__}: give it another word."
             )
+        for known, taken in choices.items():
+            if known != name and set(names_of(entry)) & set(names_of(taken)):
+                raise ValueError(
+                    f"{entry.__module__}.{entry.__qualname__} has the name of {taken.__module__}.{taken.__qualname__}, under "
+                    "which that stands in files: give it another name."
+                )
         choices[name] = entry
         return entry
 
     return enter
+
+
+def names_of(entry: Any) -> tuple[str, ...]:
+    """The names under which a class stands in files: its own, and the one that it once had."""
+    former = getattr(entry, "former_name", None)
+    return (entry.__name__,) if former is None else (entry.__name__, former)
 
 
 def registered(slot: Any) -> Mapping[str, Any]:
@@ -67,7 +79,7 @@ def _enter_others() -> None:
     for point in entry_points(group=GROUP):
         try:
             point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ValueError(
                 f"The installed package {point.dist.name if point.dist else point.value} adds parts to roundelay, but can't be loaded "
                 f"({type(error).__name__}: {error}): mend it, or uninstall it."

@@ -13,15 +13,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from roundelay.registry import alternatives, classes_for
+from roundelay.registry import alternatives, classes_for, names_of
 
 LARGEST = 2**62  # whole numbers end up in words of 64 bits
 LONGEST_TEXT = 10_000
 MOST_NUMBERS = 10_000_000
+PLAIN = (bool, int, float, str)
 
 
 def as_table(thing: Any, slot: Any) -> dict[str, Any]:
-    """The thing's kind and its options, with the parts in it as tables of their own. What is None is left out."""
+    """The thing's kind and its options, with the parts in it as tables of their own. What is None is left out.
+
+    What would not come back as it is, is refused.
+    """
+    table = _written(thing, slot)
+    if from_table(table, "it", slot) != thing:
+        raise ValueError(f"{thing!r} can't stand in a file: its options would not come back as they are.")
+    return table
+
+
+def _written(thing: Any, slot: Any) -> dict[str, Any]:
     kinds = classes_for(slot)
     if type(thing) not in kinds:
         raise ValueError(
@@ -31,7 +42,7 @@ def as_table(thing: Any, slot: Any) -> dict[str, Any]:
     for name, wanted in options_of(type(thing)).items():
         value = getattr(thing, name)
         if value is not None:
-            table[name] = as_table(value, wanted) if classes_for(wanted) else _plain(wanted, value)
+            table[name] = _written(value, wanted) if classes_for(wanted) else _plain(name, wanted, value)
     return table
 
 
@@ -39,14 +50,15 @@ def from_table(table: Mapping[str, Any], where: str, slot: Any) -> Any:
     """The thing that a table describes, a choice for the slot; options that are left out have their defaults."""
     fields, kinds = Fields(table, where), classes_for(slot)
     chosen = fields.text("kind")
-    kind = next((kind for kind in kinds if chosen in (kind.__name__, getattr(kind, "former_name", None))), None)
+    kind = next((kind for kind in kinds if chosen in names_of(kind)), None)
     if kind is None:
         raise fields.refusal("kind", f"use {'one of ' if len(kinds) > 1 else ''}{_names(kinds)}")
     options = options_of(kind)
     fields.only("kind", *options)
     values = {name: _read(fields, name, options[name]) for name in options if name in table}
     for field in dataclasses.fields(kind):
-        if field.init and field.default is dataclasses.MISSING and field.name not in values:
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if field.init and needed and field.name not in values:
             raise ValueError(f"{where} has no field {field.name}: {chosen} needs it.")
     try:
         return kind(**values)
@@ -64,7 +76,8 @@ def described(thing: Any, slot: Any) -> Any:
 
 def restored(described: Any, where: str, slot: Any) -> Any:
     """The thing that was described, where its kind is in the register here too; otherwise the description."""
-    known = isinstance(described, dict) and described.get("kind") in {kind.__name__ for kind in classes_for(slot)}
+    kind = described.get("kind") if isinstance(described, dict) else None
+    known = isinstance(kind, str) and any(kind in names_of(one) for one in classes_for(slot))
     return from_table(described, where, slot) if known else described
 
 
@@ -74,28 +87,38 @@ def options_of(kind: type[Any]) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
-def _plain(wanted: Any, value: Any) -> Any:
+def _plain(name: str, wanted: Any, value: Any) -> Any:
     """The value as every format knows it: a number of NumPy's, or 40.0 for a whole number, is written plainly."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if get_origin(wanted) is Literal:
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [float(number) for number in value]
-    first = alternatives(wanted)[0]
-    return str(value) if get_origin(wanted) is Literal else first(value)
+    kinds = [kind for kind in alternatives(wanted) if kind in PLAIN]
+    if not kinds:
+        raise ValueError(
+            f"The option {name} can't stand in a file: {in_short(value)} is neither plain nor a registered part."
+        )
+    return next((kind for kind in kinds if isinstance(value, kind)), kinds[0])(value)
 
 
 def _read(fields: Fields, name: str, wanted: Any) -> Any:
+    value = fields.table[name]
     if classes_for(wanted):
         inner = fields.inner(name)
         return from_table(inner.table, inner.where, wanted)
     if get_origin(wanted) is Literal:
-        text = fields.text(name)
-        if text not in get_args(wanted):
+        if not any(type(value) is type(choice) and value == choice for choice in get_args(wanted)):
             raise fields.refusal(name, f"use {' or '.join(in_short(choice) for choice in get_args(wanted))}")
-        return text
+        return value
     choices = alternatives(wanted)
-    if isinstance(fields.table[name], list) and len(choices) > 1:
+    if isinstance(value, list) and any(get_origin(choice) is not None for choice in choices):
         return tuple(Fields({name: number}, fields.where).number(name) for number in fields.numbers(name))
+    kinds = [kind for kind in choices if kind in PLAIN]
+    if not kinds:
+        raise fields.refusal(name, "leave it out, since it can't be read from a file")
     readers = {bool: fields.flag, int: lambda name: fields.whole(name, -LARGEST, LARGEST), float: fields.number}
-    return readers.get(choices[0], fields.text)(name)
+    kind = next((kind for kind in kinds if type(value) is kind), kinds[0])
+    return readers.get(kind, fields.text)(name)
 
 
 def _names(kinds: Sequence[type[Any]]) -> str:

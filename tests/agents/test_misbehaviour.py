@@ -21,7 +21,7 @@ from roundelay.agents.protocol.baton import Baton, Phase, pack_baton, unpack_bat
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.station import PATIENT, Station
-from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
+from roundelay.agents.protocol.wire import VERSION, Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
 from tests.agents.world import RUN, least_squares, ring_plan
 
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Tamper, str]] = {
 # What is no frame of this run at all: dropped with a line in the log.
 DAMAGED: dict[str, tuple[Tamper, str]] = {
     "another run": (lambda baton, k: packed(baton, k, bytes(16)), "another run"),
-    "another version": (of_another_version, "version 2"),
+    "another version": (of_another_version, f"version {VERSION + 1}"),
     "a huge length": (with_a_huge_length, "claims"),
     "half a frame": (lambda baton, k: packed(baton, k)[:-9], "claims"),
     "a damaged frame": (lambda baton, k: packed(baton, k)[:-1] + bytes([packed(baton, k)[-1] ^ 1]), "checksum"),

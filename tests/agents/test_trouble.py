@@ -231,17 +231,20 @@ def test_the_journal_of_another_run_or_member_is_refused(tmp_path: Path) -> None
 
 
 def test_an_agent_of_another_version_is_named_and_the_run_waits(tmp_path: Path) -> None:
+    ours, theirs = wire.VERSION, wire.VERSION + 1
+
     def newer(site: Site, number: int) -> None:
         if number == ILL and not (tmp_path / "updated").exists():
-            wire.VERSION = 2
+            wire.VERSION = theirs
 
     ring = new_ring(tmp_path, newer)
     try:
         for number in range(SITES):
             ring.start(number)
         told = (ILL - 1, ILL + 1)
-        wait_until(lambda: all("speaks version 2" in ring.log_of(number) for number in told), "its neighbours say so")
-        wait_until(lambda: "speaks version 1" in ring.log_of(ILL), "it says so, too")
+        named = f"speaks version {theirs}"
+        wait_until(lambda: all(named in ring.log_of(number) for number in told), "its neighbours say so")
+        wait_until(lambda: f"speaks version {ours}" in ring.log_of(ILL), "it says so, too")
         assert not ring.reap()
         ring.kill(ILL)
         (tmp_path / "updated").touch()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,3 +116,19 @@ def test_without_dp_accounting_the_remedy_is_named(monkeypatch: Any) -> None:
     with pytest.raises(ImportError, match=r"pip install 'roundelay\[privacy\]'"):
         epsilon(PRIVATE, SQUARES, 20)
     assert isinstance(epsilon(rl.PIADMM2(), SQUARES, 20), NoGuarantee)  # no number, no package
+
+
+def test_facts_are_not_inherited_by_who_does_something_else() -> None:
+    """A start that takes another's facts but draws by itself has said nothing of what it draws from."""
+
+    class FromTheData(rl.ZeroStart):
+        def draw(self, seed, problem, rho):
+            x = problem.gradients(np.zeros((problem.agents, problem.dim)))
+            return Beginning(x, rho * x, np.zeros_like(x))
+
+    class Renamed(rl.ZeroStart):
+        """The same, under another name."""
+
+    method = rl.PIADMM2(sigma=1.0, first_order=True, clip=1.0, start=FromTheData())
+    assert method.parts().facts.start.uses_data
+    assert not replace(method, start=Renamed()).parts().facts.start.uses_data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Protocol
 
 import typer
@@ -12,7 +13,7 @@ from roundelay.cli.audit import audit
 from roundelay.cli.bench import bench
 from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
-from roundelay.cli.exits import CommandsThatExplain
+from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
 from roundelay.cli.field import field
 from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
@@ -80,6 +81,20 @@ app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 def main() -> None:
     """The entry point of the console command, with the commands that installed packages add."""
-    for word, command in registered(Command).items():
-        app.command(word)(command)
+    try:
+        _add_commands()
+    except ValueError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(BAD_INPUT)
     app()
+
+
+def _add_commands() -> None:
+    """Those of installed packages; none takes the place of another."""
+    known = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands} | {"ring"}
+    for word, command in registered(Command).items():
+        if word in known:
+            raise ValueError(
+                f"{command.__module__} adds the command {word!r}, which there is already: let it have another word, or uninstall it."
+            )
+        app.command(word)(command)

@@ -61,12 +61,12 @@ def load_run(path: str | Path) -> Run:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             content = dict(arrays)
-        about = json.loads(str(content.pop("about")))
+        about = dict(json.loads(str(content.pop("about"))))
     except FileNotFoundError:
         raise ValueError(f"There is no file {path}: give the path of a saved run.") from None
     except OSError as error:
         raise ValueError(f"{path} can't be read ({error.strerror or error}): give the path of a saved run.") from None
-    except DAMAGED:
+    except (*DAMAGED, TypeError, RecursionError):
         raise ValueError(f"{path} is not a saved run, or it is damaged: save the run again.") from None
     if about.get("format") != FORMAT:
         raise ValueError(
@@ -76,6 +76,8 @@ def load_run(path: str | Path) -> Run:
         return _restored(about, content, path)
     except KeyError as error:
         raise ValueError(f"{path} has no {error}: save the run again.") from None
+    except TypeError as error:
+        raise ValueError(f"{path} is damaged ({error}): save the run again.") from None
 
 
 def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) -> Run:

@@ -46,7 +46,7 @@ class Public:
             about = json.loads(text)
             found = about["public"]
             table, agents, dim = about["algorithm"], about["agents"], about["dim"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"This does not describe what is public ({type(error).__name__}: {error}): write it with Public.to_json."
             ) from None
@@ -55,7 +55,7 @@ class Public:
                 f"What is public has the format {found}, but this version of roundelay reads {FORMAT}: use the version that wrote it."
             )
         algorithm = restored(table, "the algorithm", Algorithm)
-        if isinstance(algorithm, (dict, str, int, float, type(None), tuple)):
+        if not hasattr(algorithm, "parts"):
             raise ValueError(
                 f"{table!r} is no algorithm of roundelay: an observer can't reason about what it doesn't know."
             )

@@ -71,14 +71,14 @@ class StoredModel:
 
     model: Model
     about: ModelNotes
-    format: Literal[1] = 1
+    format: Literal[2]
 
 
 def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    content = msgspec.json.encode(StoredModel(model, about), enc_hook=np.ndarray.tolist)
+    content = msgspec.json.encode(StoredModel(model, about, 2), enc_hook=lambda value: value.tolist())
     _write(Path(path), msgspec.json.format(content, indent=2) + b"\n")
 
 

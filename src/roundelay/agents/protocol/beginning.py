@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from roundelay.algorithms.parts.facts import is_own
 from roundelay.algorithms.parts.starts import OneAgent
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.kernels import Matrix, Vector
@@ -43,7 +44,7 @@ def begin(
         x = np.array(warm)
         y = problem.gradients(x[None])[0]
         return x, y, x - y / rho
-    if hasattr(start, "own"):
+    if is_own(start, "own", "draw"):
         x, y, share, *_ = start.own(agent, problem, rho)
         return x, y, share
     shape: Any = Shape(agent.agents, problem.dim)

@@ -23,7 +23,7 @@ from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.holder import Held
 from roundelay.agents.protocol.wire import checksum_of
 
-FORMAT = 1
+FORMAT = 2
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.

@@ -78,7 +78,14 @@ class Facts(NamedTuple):
     def of(cls, start: Any, perturbation: Any, xstep: Any) -> Facts:
         """What these parts say, the defaults where they say nothing."""
         return cls(
-            getattr(start, "facts", StartFacts()),
-            getattr(perturbation, "facts", PerturbationFacts()),
-            getattr(xstep, "facts", XStepFacts()),
+            start.facts if is_own(start, "facts", "draw") else StartFacts(),
+            perturbation.facts if is_own(perturbation, "facts", "part") else PerturbationFacts(),
+            xstep.facts if is_own(xstep, "facts", "part") else XStepFacts(),
         )
+
+
+def is_own(part: Any, said: str, done: str) -> bool:
+    """Whether what a part says was said by the class that does it, or by one derived from that: not of another's doing."""
+    order = type(part).__mro__
+    says, does = (next((k for k, kind in enumerate(order) if name in vars(kind)), None) for name in (said, done))
+    return says is not None and (does is None or says <= does)

@@ -110,8 +110,9 @@ class UniformStart:
 
     @property
     def facts(self) -> StartFacts:
-        """x − y/ρ = 0 is public, but with the printed sign it is 2υ."""
-        return drawn_within(self.low, self.high, "twice x" if self.printed_sign else "zero")
+        """x − y/ρ = 0 is public, but with the printed sign it is 2υ, unless that is 0."""
+        apart = self.printed_sign and (self.low != 0.0 or self.high != 0.0)
+        return drawn_within(self.low, self.high, "twice x" if apart else "zero")
 
 
 def check_bounds(low: float, high: float) -> None:
