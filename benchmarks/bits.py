@@ -57,6 +57,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--against", type=Path, help="what another commit printed")
     before = parser.parse_args().against
+    if before and not before.is_file():
+        sys.exit(f"There is no file {before}: write one on another commit, by this script without --against.")
     wanted = dict(line.rsplit("  ", 1) for line in before.read_text().splitlines()) if before else {}
     same, other = 0, 0
     for name, engine, arguments, options in runs():

@@ -169,8 +169,10 @@ def main() -> None:
 
 def _checked_out(top: Path, commit: str, target: Path) -> Path:
     target.mkdir()
-    archive = subprocess.run(["git", "archive", commit], cwd=top, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x", "-C", str(target)], input=archive, check=True)
+    archive = subprocess.run(["git", "archive", commit], cwd=top, check=False, capture_output=True)
+    if archive.returncode != 0:
+        sys.exit(f"There is no commit {commit!r} here: give one that git log shows.")
+    subprocess.run(["tar", "-x", "-C", str(target)], input=archive.stdout, check=True)
     return target
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,3 +87,29 @@ def test_two_classes_cannot_have_one_name_in_files() -> None:
         register(rl.Start, "ours")(type("UniformStart", (), {}))
     with pytest.raises(ValueError, match="give it another name"):
         register(rl.Algorithm, "ours")(type("RandomStart", (), {}))  # as Algorithm2 is called in older files
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("import nothing_like_this", "The installed package spoilt adds parts to roundelay, but can't be loaded"),
+        ("raise SystemExit(0)", "can't be loaded (SystemExit: 0): mend it, or uninstall it."),
+        (
+            "import roundelay as rl\nfrom roundelay.cli.app import Command\n"
+            "@rl.register(Command, 'simulate')\ndef theirs() -> None:\n    print('theirs')\n",
+            "spoilt adds the command 'simulate', which there is already: let it have another word, or uninstall it.",
+        ),
+    ],
+    ids=["can't be imported", "ends the process", "takes a command's place"],
+)
+def test_a_package_that_does_harm_is_named_in_a_sentence(tmp_path: Path, module: str, sentence: str) -> None:
+    (tmp_path / "spoilt.py").write_text(module)
+    about = tmp_path / "spoilt-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: spoilt\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[roundelay]\nparts = spoilt\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "roundelay.cli", "--version"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 2 and sentence in said.stderr and "Traceback" not in said.stderr, said.stderr

@@ -79,6 +79,8 @@ def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
     gone.unlink()
     again = run_field(tmp_path, [TINY], few, 2, 3)
     assert again == cells
+    # A cell does not depend on what else is measured.
+    assert run_field(tmp_path / "more", [TINY], few[1:], 2, 3, processes=1) == cells[1:]
     assert run_field(tmp_path, [TINY], few[1:], 3, 3)[0].seeds == 3  # another effort is another cell
     after = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}
     assert [name for name in before if before[name] != after[name]] == [gone.name]

@@ -1,6 +1,7 @@
 """The blocks of a network, which fall apart by the loss of no single agent, and proofs that it has no Hamiltonian cycle.
 
-Found here, in arrays: with `networkx.biconnected_components` 100,000 agents with 500,000 links take 3.6 s, not 0.07 s.
+Found here, in arrays: with `networkx.biconnected_components` 100,000 agents with 500,000 links take 3.6 s, not 0.07 s
+(of a star of 100,000 it is the other way round, 0.6 s and 3.6 s).
 """
 
 from __future__ import annotations
