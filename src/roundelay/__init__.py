@@ -54,6 +54,15 @@ from roundelay.algorithms.parts.starts import (
     ZeroStart as ZeroStart,
     ZeroSumStart as ZeroSumStart,
 )
+from roundelay.algorithms.sealed.optimisers import (
+    LBFGS as LBFGS,
+    ConjugateGradients as ConjugateGradients,
+    Newton as Newton,
+    NormalEquations as NormalEquations,
+)
+from roundelay.algorithms.sealed.sealed_laps import (
+    SealedLaps as SealedLaps,
+)
 from roundelay.algorithms.token.gradient import (
     MCSAG as MCSAG,
     WPG as WPG,

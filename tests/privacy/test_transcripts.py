@@ -155,7 +155,7 @@ def test_other_bad_files_are_refused_in_a_sentence(tmp_path):
     np.savez(tmp_path / "later.npz", transcript_format=np.array(7))
     with pytest.raises(ValueError, match="has the format 7"):
         load_transcript(tmp_path / "later.npz")
-    np.savez(tmp_path / "part.npz", transcript_format=np.array(1), hop=np.array([0]))
+    np.savez(tmp_path / "part.npz", transcript_format=np.array(2), hop=np.array([0]))
     with pytest.raises(ValueError, match="no 'sender'"):
         load_transcript(tmp_path / "part.npz")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00hop")

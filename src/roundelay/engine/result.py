@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from roundelay.problems import Problem, Regulariser
 
 
-StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget"]
+StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget", "found"]
 
 
 def outcome_in_words(
@@ -41,6 +41,7 @@ def outcome_in_words(
         f"a last lap of {last_lap} hops carried the frozen token, and all confirmed.",
         "diverged": f"It diverged at {noun} {steps}: the states left all bounds.",
         "interrupted": f"It was interrupted after {steps} {noun}s; the state is whole.",
+        "found": f"It found the minimiser after {steps} hops.",
         "budget": f"It stopped after {steps} {noun}s to stay within its budget: {budget}.",
     }
     return words[stop]
@@ -53,7 +54,10 @@ def bytes_a_message(dim: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRows:
-    """The history as arrays, one row a recorded hop or iteration; `tokens` holds the mean of the x_i for gossip."""
+    """The history as arrays, one row a recorded hop, lap or iteration; `tokens` holds the mean of the x_i for gossip.
+
+    With `jumps` nothing is known between two rows: all agents move at once, at the end of a lap.
+    """
 
     step: NDArray[np.int64]
     units: NDArray[Any]
@@ -65,6 +69,7 @@ class HistoryRows:
     tokens: Matrix
     monitors: dict[str, Vector] = field(default_factory=dict)
     objective_gap: Vector | None = None
+    jumps: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +228,8 @@ class Run:
             return float("inf")
         if last < 0:
             return float(cost[0])
+        if self.record.jumps:
+            return float(cost[last + 1])
         # Between two rows the logarithm of the error is taken as a straight line.
         start, end = np.log(values[last]), np.log(max(values[last + 1], 1e-300))
         part = (start - np.log(error)) / (start - end) if np.isfinite(start) else 1.0

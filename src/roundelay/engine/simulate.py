@@ -24,6 +24,7 @@ from roundelay.engine.gossip_run import run_gossip
 from roundelay.engine.monitors import Monitor
 from roundelay.engine.one_pass import run_one_pass
 from roundelay.engine.result import Run
+from roundelay.engine.sealed_run import run_sealed
 from roundelay.engine.token_run import run_token
 from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
@@ -131,11 +132,13 @@ def simulate(
 
 
 def _run(request: Request) -> Run:
-    """Run the algorithm as its family asks for: gossip, tokens, or the one pass."""
+    """Run the algorithm as its family asks for: gossip, tokens, sealed laps, or the one pass."""
     check_monitors(request.options.monitors, request.method, request.name)
     check_budget(request.options, request.method, request.problem, request.name)
     if hasattr(request.method, "mixing"):
         return run_gossip(request)
     if hasattr(request.method, "walk"):
         return run_token(request)
+    if hasattr(request.method, "optimiser"):
+        return run_sealed(request)
     return run_one_pass(request)

@@ -17,7 +17,7 @@ from roundelay.problems import Regulariser
 from roundelay.tables import described, restored
 from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
-FORMAT = 3
+FORMAT = 4
 
 PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "steps", "units")
 ARRAYS = ("estimate", "x", "y", "optimum")
@@ -33,6 +33,7 @@ def save_run(run: Run, path: Path) -> Path:
         "algorithm": described(run.algorithm, Algorithm),
         "regulariser": described(run.regulariser, Regulariser),
         "conditions": described(run.conditions, NetworkConditions),
+        "jumps": run.record.jumps,
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
@@ -86,6 +87,7 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
         **{name: content[f"record_{name}"] for name in RECORD},
         monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},
         objective_gap=content["record_objective_gap"],
+        jumps=bool(about["jumps"]),
     )
     transcript = None
     if "transcript_hop" in content:

@@ -269,7 +269,9 @@ def _with_words(
     transcript: Transcript, lap: Lap, sealed: SealedSum | None, wire: FixedPoint | None, seed: int
 ) -> Transcript:
     """The transcript with the messages of a sealed start, and with what crossed the links where these are masked."""
-    messages = None if sealed is None else sealed_lap(lap.order, lap.works, sealed.contributions, sealed.bits)
+    messages = (
+        None if sealed is None else sealed_lap(lap.order, lap.works, sealed.contributions, FixedPoint(sealed.bits))
+    )
     if wire is None:
         return replace(transcript, sealed=messages)
     wire.check(transcript.tokens, what="The largest coordinate of a token")

@@ -4,10 +4,10 @@
 |---|---|---|
 | `SeededPairs`, `AgreedPairs` | a 128-bit key for every pair of agents, of a seed or of real key agreement | the pair |
 | `zero_sum_masks`, `my_mask` | numbers that sum to exactly 0 over all agents | all other agents together |
-| `seals`, `my_seal` | the same with uniform words modulo 2⁶⁴ | all other agents together |
+| `seals`, `my_seal` | the same with uniform words | all other agents together |
 | `MaskedLink` | a one-time pad for the messages between two agents | the pair |
 
-`FixedPoint` turns numbers into words modulo 2⁶⁴ and back.
+`FixedPoint` turns numbers into words modulo 2⁶⁴ and back, `WideFixedPoint` modulo 2¹²⁸.
 """
 
 from roundelay.masks.agreement import (
@@ -17,6 +17,8 @@ from roundelay.masks.agreement import (
 )
 from roundelay.masks.fixed_point import (
     FixedPoint as FixedPoint,
+    Grid as Grid,
+    WideFixedPoint as WideFixedPoint,
 )
 from roundelay.masks.pairs import (
     LINK as LINK,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,7 @@ from roundelay.kernels.checks import whole_number
 from roundelay.kernels.random import Words
 
 KEY_BYTES = 32
-CONTEXT = b"roundelay pair secret 1"
+CONTEXT = b"roundelay pair secret 2"
 
 
 def new_private_key() -> bytes:
@@ -36,8 +36,9 @@ class AgreedPairs:
         key_ij = HKDF(X25519(private_i, public_j), info = run, epoch, the two public keys in order)
 
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
-    run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are drawn
-    by SHAKE-128, which is safe also where an observer knows what they have masked. Public keys must come over a
+    run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
+    stream of AES-256 in counter mode under a key of the pair's key, the purpose and the turn (HMAC-SHA256), which is safe also
+    where an observer knows what they have masked. Public keys must come over a
     channel that nobody can forge: who can replace them can sit in the middle.
     """
 
@@ -102,9 +103,14 @@ class AgreedPairs:
 
 
 def _words(key: bytes, purpose: int, turn: int, count: int) -> Words:
-    """SHAKE-128 of key, purpose and turn."""
+    """A stream of its own for every key, purpose and turn."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
     place = purpose.to_bytes(8, "little") + turn.to_bytes(8, "little")
-    return np.frombuffer(hashlib.shake_128(key + place).digest(8 * count), "<u8").astype(np.uint64)
+    stream = Cipher(AES256(hmac.digest(key, place, "sha256")), CTR(bytes(16))).encryptor()
+    return np.frombuffer(stream.update(bytes(8 * count)), "<u8").astype(np.uint64, copy=False)
 
 
 def _with_lengths(pieces: Sequence[bytes]) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 from roundelay.kernels import PAIR, Integers, Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS, Words, full_product, philox
-from roundelay.masks.fixed_point import FixedPoint
+from roundelay.masks.fixed_point import FixedPoint, Grid
 
 # What words are for: each purpose has a stream of its own.
 MASK, SEAL, LINK = range(3)
@@ -102,25 +102,34 @@ def others(me: int, agents: int) -> Integers:
 
 # ------------------------------------------------------------ seals: words that cancel
 
+ONE_WORD = FixedPoint(0)
 
-def seals(secrets: PairSecrets, agents: int, dim: int, epoch: int = 0) -> Words:
-    """The masks of all agents, (agents, dim): their sum is 0 modulo 2⁶⁴.
+
+def seals(secrets: PairSecrets, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD) -> Words:
+    """The masks of all agents for `dim` numbers, one row an agent: their sum is 0.
 
     Where two agents keep their pair's secret, the sum over any set with just one of them is uniform to everybody else.
     """
-    sums = np.zeros((agents, dim), np.uint64)
+    sums = np.zeros((agents, grid.words * dim), np.uint64)
     for first, second in blocks_of_pairs(agents):
-        between = secrets.words(first, second, SEAL, np.full(len(first), epoch), dim)
-        np.add.at(sums, first, between)
-        np.subtract.at(sums, second, between)
+        between = secrets.words(first, second, SEAL, np.full(len(first), turn), grid.words * dim)
+        if grid.words == 1:
+            np.add.at(sums, first, between)
+            np.subtract.at(sums, second, between)
+            continue
+        for one, other, words in zip(first, second, between, strict=True):
+            sums[one] = grid.add(sums[one], words)
+            sums[other] = grid.add(sums[other], grid.negative(words))
     return sums
 
 
-def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, epoch: int = 0) -> Words:
+def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD) -> Words:
     """The mask of one agent, from its own secrets alone: row `me` of `seals`."""
-    rest = others(me, agents)
-    between = secrets.words(np.full_like(rest, me), rest, SEAL, np.full(len(rest), epoch), dim)
-    return between[rest > me].sum(axis=0, dtype=np.uint64) - between[rest < me].sum(axis=0, dtype=np.uint64)
+    total = np.zeros(grid.words * dim, np.uint64)
+    for other in others(me, agents):  # one after another, since there may be millions of numbers
+        words = secrets.words(np.array([me]), np.array([other]), SEAL, np.array([turn]), grid.words * dim)[0]
+        total = grid.add(total, words if other > me else grid.negative(words))
+    return total
 
 
 # ------------------------------------------------------------ masks: numbers that cancel

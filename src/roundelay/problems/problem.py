@@ -43,6 +43,9 @@ class Problem(Protocol):
     def hessian(self, agent: int, x: Vector) -> Matrix:
         """∇²f_i(x)."""
 
+    def hessian_times(self, agent: int, x: Vector, direction: Vector) -> Vector:
+        """∇²f_i(x)·direction."""
+
     def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖²."""
 
@@ -170,6 +173,12 @@ class ProblemBase(ABC):
             )
         origin = self.gradient(agent, np.zeros(self.dim))
         return np.array([self.gradient(agent, direction) - origin for direction in np.eye(self.dim)])
+
+    def hessian_times(self, agent: int, x: Vector, direction: Vector) -> Vector:
+        """∇²f_i(x)·direction: for a quadratic from two gradients, so that no matrix is ever formed."""
+        if self.is_quadratic:
+            return self.gradient(agent, direction) - self.gradient(agent, np.zeros(self.dim))
+        return self.hessian(agent, x) @ direction
 
     def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖², from the gradient."""

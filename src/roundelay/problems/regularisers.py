@@ -36,6 +36,25 @@ class Regulariser(Protocol):
         """∇r(x) in the free coordinates."""
 
 
+class SimpleShape(NamedTuple):
+    """r(x) = weight·‖x‖₁ between the bounds, and infinite outside of them."""
+
+    weight: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+def simple_shape(regulariser: Regulariser) -> SimpleShape:
+    """What a regulariser says of itself, for methods that need more than its proximal step."""
+    shape = getattr(regulariser, "shape", None)
+    if shape is None:
+        raise ValueError(
+            f"{type(regulariser).__name__} is known by its proximal step alone: let it have a shape (SimpleShape), or use a "
+            "method with a token."
+        )
+    return SimpleShape(*shape)
+
+
 def plain_token(regulariser: Numbers, scale: float, token: Vector, z: Vector) -> None:
     """No regulariser: z is the token."""
     for d in each(DIM):
@@ -74,6 +93,7 @@ class NoRegulariser:
     """r = 0."""
 
     is_zero: ClassVar[bool] = True
+    shape: ClassVar[SimpleShape] = SimpleShape()
 
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
@@ -112,6 +132,11 @@ class L1:
         """The kernel function `at_token` and its numbers."""
         return Part((("at_token", soft_threshold),), L1Numbers(float(self.weight)))
 
+    @property
+    def shape(self) -> SimpleShape:
+        """The weight, and no bounds."""
+        return SimpleShape(float(self.weight))
+
     def value(self, x: Vector) -> float:
         """weight·‖x‖₁."""
         return float(self.weight * np.abs(x).sum())
@@ -145,6 +170,11 @@ class Box:
     def part(self) -> Part:
         """The kernel function `at_token` and its numbers."""
         return Part((("at_token", clip),), BoxNumbers(float(self.lower), float(self.upper)))
+
+    @property
+    def shape(self) -> SimpleShape:
+        """The bounds."""
+        return SimpleShape(0.0, float(self.lower), float(self.upper))
 
     def value(self, x: Vector) -> float:
         """0 inside."""

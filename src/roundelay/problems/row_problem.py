@@ -124,6 +124,12 @@ class RowProblem(ProblemBase):
         bends = self.loss.curvature(self.own, block @ x, targets)
         return scale * (block.T * bends) @ block + self.ridge * np.eye(self.dim)
 
+    def hessian_times(self, agent: int, x: Vector, direction: Vector) -> Vector:
+        """∇²f_i(x)·direction, from the rows."""
+        block, targets, scale = self._of(agent)
+        bends = self.loss.curvature(self.own, block @ x, targets)
+        return scale * (block.T @ (bends * (block @ direction))) + self.ridge * direction
+
     def prox(self, agent: int, v: Vector, penalty: float) -> Vector:
         """argmin_x f_i(x) + penalty/2 ‖x − v‖², by a safeguarded Newton method."""
         block, _, _ = self._of(agent)

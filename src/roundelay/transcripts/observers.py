@@ -106,7 +106,8 @@ def seen_by(transcript: Transcript, observer: Observer) -> Seen:
     """What an observer sees of a transcript."""
     whole = transcript if holds_pads(observer) else transcript.outside()
     sealed = None if whole.sealed is None else whole.sealed.part(observer.sees(whole.sealed))
-    return Seen(observer, replace(whole.part(observer.sees(whole)), sealed=sealed))
+    laps = tuple(lap.part(observer.sees(lap)) for lap in whole.laps)
+    return Seen(observer, replace(whole.part(observer.sees(whole)), sealed=sealed, laps=laps))
 
 
 class Messages(Protocol):

@@ -31,13 +31,19 @@ def packed(transcript: Transcript) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {name: getattr(transcript, name) for name in ARRAYS}
     if transcript.wire is not None:
         arrays |= {"wire": transcript.wire, "wire_bits": np.array(transcript.wire_bits)}
-    lap = transcript.sealed
-    if lap is not None:
-        arrays |= {f"sealed_{name}": getattr(lap, name) for name in SEALED}
-        arrays["sealed_about"] = np.array([lap.bits, lap.length, lap.agents])
+    for prefix, lap in _prefixed(transcript):
+        arrays |= {f"{prefix}_{name}": getattr(lap, name) for name in SEALED}
+        arrays[f"{prefix}_about"] = np.array([lap.bits, lap.length, lap.agents, lap.wide, lap.asked])
+        arrays[f"{prefix}_told"] = lap.told
         if lap.wire is not None:
-            arrays["sealed_wire"] = lap.wire
+            arrays[f"{prefix}_wire"] = lap.wire
     return arrays
+
+
+def _prefixed(transcript: Transcript) -> list[tuple[str, SealedLap]]:
+    """Every sealed lap, after what its arrays' names begin with."""
+    laps = [(f"lap{number}", lap) for number, lap in enumerate(transcript.laps)]
+    return laps if transcript.sealed is None else [("sealed", transcript.sealed), *laps]
 
 
 def unpacked(arrays: Mapping[str, NDArray[Any]]) -> Transcript:
@@ -50,20 +56,31 @@ def unpacked(arrays: Mapping[str, NDArray[Any]]) -> Transcript:
         receiver,
         arrays["relayed"].astype(bool),
         arrays["tokens"].astype(np.float64),
-        sealed=_sealed(arrays) if "sealed_words" in arrays else None,
+        sealed=_sealed(arrays, "sealed") if "sealed_words" in arrays else None,
         wire=wire,
         wire_bits=0 if wire is None else int(arrays["wire_bits"]),
+        laps=tuple(_sealed(arrays, f"lap{number}") for number in range(_laps_in(arrays))),
     )
 
 
-def _sealed(arrays: Mapping[str, NDArray[Any]]) -> SealedLap:
-    place, sender, receiver = (arrays[f"sealed_{name}"].astype(np.int64) for name in SEALED[:3])
-    bits, length, agents = (int(number) for number in arrays["sealed_about"])
-    wire = arrays["sealed_wire"].astype(np.uint64) if "sealed_wire" in arrays else None
-    return SealedLap(place, sender, receiver, arrays["sealed_words"].astype(np.uint64), bits, length, agents, wire)
+def _laps_in(arrays: Mapping[str, NDArray[Any]]) -> int:
+    count = 0
+    while f"lap{count}_words" in arrays:
+        count += 1
+    return count
 
 
-FORMAT = 1
+def _sealed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> SealedLap:
+    place, sender, receiver = (arrays[f"{prefix}_{name}"].astype(np.int64) for name in SEALED[:3])
+    bits, length, agents, wide, asked = (int(number) for number in arrays[f"{prefix}_about"])
+    wire = arrays[f"{prefix}_wire"].astype(np.uint64) if f"{prefix}_wire" in arrays else None
+    return SealedLap(
+        place, sender, receiver, arrays[f"{prefix}_words"].astype(np.uint64), bits, length, agents, wire, bool(wide), asked,
+        arrays[f"{prefix}_told"].astype(np.float64),
+    )  # fmt: skip
+
+
+FORMAT = 2
 COLUMNS = ("hop", "sender", "receiver", "relayed")
 TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
@@ -71,7 +88,9 @@ TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 def save_transcript(transcript: Transcript, path: str | Path) -> Path:
     """Write it to `path`, as text where the name ends in .csv; a crash leaves no half a file."""
     target = Path(path)
-    if target.suffix.lower() == ".csv" and (transcript.sealed is not None or transcript.wire is not None):
+    if target.suffix.lower() == ".csv" and (
+        transcript.sealed is not None or transcript.laps or transcript.wire is not None
+    ):
         raise ValueError(
             f"{target} would hold plain tokens only, but this transcript has sealed or masked words: save it as .npz."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.kernels.random import Words
-from roundelay.masks import FixedPoint
+from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SealedLap:
-    """One row a message, as words modulo 2⁶⁴: the sum, so far, of what `agents` agents added under their masks.
+    """One row a message, as words: the sum, so far, of what `agents` agents added under their masks.
 
     `place` counts the messages of the lap, of which there are `length`. All but the last are uniform to whoever lacks
     the masks; in the last these have cancelled, and it holds the total in fixed point with `bits` bits after the
-    point. `wire` holds what crossed the link where links are padded besides.
+    point, or with `wide` in two words a number. `told` has the numbers that went round with the words, and `asked` says of what
+    the sum is. `wire` holds what crossed the link where links are padded besides.
     """
 
     place: Integers
@@ -37,10 +38,18 @@ class SealedLap:
     length: int
     agents: int
     wire: Words | None = None
+    wide: bool = False
+    asked: int = 0
+    told: Vector = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         """How many messages there are."""
         return len(self.place)
+
+    @property
+    def grid(self) -> Grid:
+        """How numbers stand in the words."""
+        return WideFixedPoint() if self.wide else FixedPoint(self.bits)
 
     def part(self, rows: NDArray[np.bool_]) -> SealedLap:
         """The messages that are marked."""
@@ -54,19 +63,27 @@ class SealedLap:
         """As it looks to whoever lacks the links' pads."""
         return self if self.wire is None else replace(self, words=self.wire)
 
-    def first_token(self) -> Vector | None:
-        """The token that goes round afterwards, total/N; None where the last message is not among these."""
+    def total(self) -> Vector | None:
+        """The sum of all summands; None where the last message is not among these."""
         last = np.flatnonzero(self.place == self.length - 1)
-        return FixedPoint(self.bits).decode(self.words[last[0]]) / self.agents if len(last) else None
+        return self.grid.decode(self.words[last[0]]) if len(last) else None
+
+    def first_token(self) -> Vector | None:
+        """The token that goes round afterwards, total/N."""
+        total = self.total()
+        return None if total is None else total / self.agents
 
 
-def sealed_lap(order: Integers, works: NDArray[np.bool_], contributions: Words, bits: int) -> SealedLap:
+def sealed_lap(order: Integers, works: NDArray[np.bool_], contributions: Words, grid: Grid) -> SealedLap:
     """The lap in which the agents of `order` add their contributions where they work, and pass the sum on."""
-    added = np.where(works[:, None], contributions[order], np.uint64(0))
-    count = len(order)
+    count, so_far = len(order), np.zeros(contributions.shape[1], np.uint64)
+    words = np.empty((count, contributions.shape[1]), np.uint64)
+    for place, agent in enumerate(order):
+        so_far = grid.add(so_far, contributions[agent]) if works[place] else so_far
+        words[place] = so_far
     return SealedLap(
-        np.arange(count), order, np.roll(order, -1), np.cumsum(added, axis=0, dtype=np.uint64), bits, count,
-        len(contributions),
+        np.arange(count), order, np.roll(order, -1), words, getattr(grid, "bits", 0), count, len(contributions),
+        wide=grid.words == 2,
     )  # fmt: skip
 
 
@@ -75,7 +92,8 @@ class Transcript:
     """One row a message, in the order they were sent: at `hop`, `sender` passed the token on to `receiver`.
 
     `relayed` tells where the sender had not worked on it but only passed it on: on a covering walk, or in the lap of
-    a frozen token. `sealed` has the messages of a sealed start, before the first hop. Where links are masked `wire`
+    a frozen token. `sealed` has the messages of a sealed start, before the first hop, and `laps` those of sealed laps, which
+    have no token. Where links are masked `wire`
     holds the padded words that crossed them, in fixed point with `wire_bits` bits after the point; `tokens` is what
     the two ends make of them.
     """
@@ -88,9 +106,10 @@ class Transcript:
     sealed: SealedLap | None = None
     wire: Words | None = None
     wire_bits: int = 0
+    laps: tuple[SealedLap, ...] = ()
 
     def __len__(self) -> int:
-        """How many messages there were, those of a sealed lap not among them."""
+        """How many messages there were, those of sealed laps not among them."""
         return len(self.hop)
 
     def received_by(self, agent: int) -> Matrix:
@@ -139,6 +158,12 @@ class Transcript:
         from roundelay.transcripts.storage import save_transcript
 
         return save_transcript(self, path)
+
+
+def transcript_of_laps(laps: Sequence[SealedLap], dim: int) -> Transcript:
+    """A transcript in which no token went round, but only sums."""
+    nothing = np.zeros(0, np.int64)
+    return Transcript(nothing, nothing, nothing, np.zeros(0, bool), np.zeros((0, dim)), laps=tuple(laps))
 
 
 def joined(pieces: Sequence[Transcript]) -> Transcript:

@@ -1,0 +1,114 @@
+"""What is asked of all agents at once, and what one of them answers: a function of the public point and of its data alone.
+
+An agent must have no memory. If what it adds followed from a private state, the public path would betray it lap by lap, though
+nobody ever saw its summand: `docs/privacy.md` has the experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from roundelay.kernels import Matrix, Vector
+from roundelay.problems import Problem
+from roundelay.problems.problem import everywhere
+
+
+class Asked(IntEnum):
+    """Of what the sum is formed; of nothing, where a lap only tells where the point is."""
+
+    NOTHING = 0
+    GRADIENT = 1
+    VALUE_AND_GRADIENT = 2
+    GRADIENT_AND_HESSIAN = 3
+    VALUE_GRADIENT_AND_HESSIAN = 4
+    HESSIAN_TIMES_DIRECTION = 5
+
+
+VALUES = (Asked.VALUE_AND_GRADIENT, Asked.VALUE_GRADIENT_AND_HESSIAN)
+HESSIANS = (Asked.GRADIENT_AND_HESSIAN, Asked.VALUE_GRADIENT_AND_HESSIAN)
+
+
+def numbers_asked(asked: Asked, dim: int) -> int:
+    """How many numbers an answer has: of a Hessian one triangle."""
+    if asked == Asked.NOTHING:
+        return 0
+    return dim + (asked in VALUES) + (asked in HESSIANS) * dim * (dim + 1) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """What is public between two laps: the point at which all answer, and the direction that was told last."""
+
+    point: Vector
+    direction: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked, and what is told with it.
+
+    Told is where the point is: the `point` itself, or a `step` along the direction that was told last, or nothing where it
+    stays. A `direction` is told for the product with the Hessian.
+    """
+
+    asked: Asked
+    point: Vector | None = None
+    direction: Vector | None = None
+    step: float | None = None
+
+    @property
+    def told(self) -> Vector:
+        """The numbers that are told: a point, a step, a direction, as far as there are any."""
+        step = None if self.step is None else np.array([self.step])
+        return np.concatenate([part for part in (self.point, step, self.direction) if part is not None] or [_NONE])
+
+    def moved(self, place: Place) -> Place:
+        """The place after it was told; everybody computes the same bits."""
+        point = place.point if self.point is None else self.point
+        if self.step is not None:
+            point = point + self.step * place.direction
+        return Place(point, place.direction if self.direction is None else self.direction)
+
+
+_NONE: Vector = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """The sum of all answers: Σf_i (NaN where it was not asked for), Σ∇f_i or Σ∇²f_i·direction, and Σ∇²f_i."""
+
+    value: float
+    gradient: Vector
+    hessian: Matrix | None
+
+
+def total_of(asked: Asked, numbers: Vector, dim: int) -> Total:
+    """What the summed numbers say."""
+    first = int(asked in VALUES)
+    value = float(numbers[0]) if first else float("nan")
+    gradient = numbers[first : first + dim]
+    if asked not in HESSIANS:
+        return Total(value, gradient, None)
+    upper, hessian = np.triu_indices(dim), np.zeros((dim, dim))
+    hessian[upper] = numbers[first + dim :]
+    return Total(value, gradient, hessian + np.triu(hessian, 1).T)
+
+
+def answers(problem: Problem, asked: Asked, place: Place) -> Matrix:
+    """What every agent of a problem answers, one row an agent."""
+    agents, dim, point = problem.agents, problem.dim, place.point
+    if asked == Asked.NOTHING:
+        return np.zeros((agents, 0))
+    if asked == Asked.HESSIAN_TIMES_DIRECTION:
+        return np.array([problem.hessian_times(agent, point, place.direction) for agent in range(agents)])
+    points, columns = everywhere(problem, point), []
+    if asked in VALUES:
+        columns.append(problem.values(points)[:, None])
+    columns.append(problem.gradients(points))
+    if asked in HESSIANS:
+        upper = np.triu_indices(dim)
+        columns.append(np.array([problem.hessian(agent, point)[upper] for agent in range(agents)]))
+    return np.concatenate(columns, axis=1)

@@ -1,0 +1,168 @@
+"""The family of sealed laps, by name, and how the optimiser is chosen where that is left open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, NamedTuple, Self
+
+from roundelay.algorithms.algorithm import Algorithm, Tunable
+from roundelay.algorithms.lemmas import Condition, Conditions
+from roundelay.algorithms.sealed.optimisers import LBFGS, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.kernels.checks import whole_number
+from roundelay.masks import FixedPoint, Grid, WideFixedPoint
+from roundelay.problems import Problem, Regulariser
+from roundelay.problems.regularisers import NoRegulariser, simple_shape
+from roundelay.registry import register
+
+# About how many laps each takes, where nothing is known but the size.
+CG_LAPS, NEWTON_LAPS, LBFGS_LAPS = 10, 7, 20
+# What waiting for a hop is worth, in numbers of 8 bytes: 20 ms at 100 Mbit/s.
+WIDE_AREA = 31_250
+
+
+@dataclass(frozen=True)
+class SealedMethod:
+    """What the engine runs: a public optimiser, r at the public point, and the grid on which answers are summed."""
+
+    optimiser: Optimiser
+    regulariser: Regulariser
+    grid: Grid
+    words: str
+    needs: tuple[str, ...] = ("gradient",)
+
+
+class Smoothness(NamedTuple):
+    """What is known of a problem before anybody is asked."""
+
+    dim: int
+    is_quadratic: bool
+    has_hessians: bool
+    has_values: bool
+
+
+class Choice(NamedTuple):
+    """An optimiser, and why it."""
+
+    optimiser: Optimiser
+    words: str
+
+
+@register(Algorithm)
+@dataclass(frozen=True)
+class SealedLaps:
+    """One lap is one sum under masks; between laps a public optimiser, replayed on the sums, moves the public point.
+
+        question q: the point z goes round, and words; agent i adds encode(answer_i(z)) + mask_iq
+        back at the first agent the masks have cancelled: Σ answer_i(z), and nothing else, is known
+        z ← optimiser(all sums so far)
+
+    An answer is the value, gradient or Hessian of f_i at z: it follows from z and the agent's data alone. So whoever sees all
+    words learns the sum over the agents that he does not work with, and nothing else. There is nothing to tune.
+
+    `optimiser` is "auto", which chooses by the problem's kind and size, or one of NormalEquations(), ConjugateGradients(),
+    Newton() and LBFGS(). `regulariser` acts at the public point. Numbers are summed in fixed point with `bits` bits after the
+    point, one word of 64 bits each, or with `wide` in two words, exact whatever the units.
+    """
+
+    optimiser: Optimiser | Literal["auto"] = "auto"
+    regulariser: Regulariser = field(default_factory=NoRegulariser)
+    bits: int = 44
+    wide: bool = False
+
+    name: ClassVar[str] = "Sealed laps"
+    tunable: ClassVar[tuple[Tunable, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.optimiser != "auto" and (isinstance(self.optimiser, type) or not hasattr(self.optimiser, "questions")):
+            raise ValueError(f'optimiser is {self.optimiser!r}: use "auto", or an object such as roundelay.Newton().')
+        whole_number("bits", self.bits)
+        _ = self.grid
+        simple_shape(self.regulariser)
+
+    @property
+    def grid(self) -> Grid:
+        """How answers stand in words."""
+        return WideFixedPoint() if self.wide else FixedPoint(self.bits)
+
+    def resolved(self, problem: Problem) -> Self:
+        """With the optimiser that suits the problem, where that was left open."""
+        known = Smoothness(problem.dim, problem.is_quadratic, problem.has_hessians, problem.has_values)
+        check_suits(self.optimiser, known)
+        return replace(self, optimiser=self.chosen(known).optimiser)
+
+    def chosen(self, known: Smoothness, waiting: float = 0.0) -> Choice:
+        """The optimiser, and why; `waiting` is what a hop costs besides its numbers, in numbers."""
+        if self.optimiser != "auto":
+            return Choice(self.optimiser, f"{_name(self.optimiser)}, as was asked for.")
+        return choose(known, self.regulariser, waiting)
+
+    def parts(self) -> SealedMethod:
+        """What the engine runs."""
+        if self.optimiser == "auto":
+            raise ValueError("The optimiser follows from the problem: ask resolved(problem).parts().")
+        return SealedMethod(self.optimiser, self.regulariser, self.grid, _name(self.optimiser))
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """It solves what is smooth, and with one minimum."""
+        method = self.resolved(problem).optimiser
+        return Conditions(
+            [
+                Condition(
+                    "Sealed laps", "every f_i has a gradient", f"{_name(method)} on a {type(problem).__name__}", True
+                )
+            ]
+        )
+
+
+def check_suits(optimiser: Optimiser | Literal["auto"], known: Smoothness) -> None:
+    """Refuse an optimiser that asks for what a problem does not have."""
+    quadratic = isinstance(optimiser, NormalEquations | ConjugateGradients)
+    if quadratic and not known.is_quadratic:
+        raise ValueError(
+            f"{_name(optimiser)} are for quadratic functions such as least squares, which these are not: use Newton() or "
+            'LBFGS(), or "auto".'
+        )
+    if isinstance(optimiser, Newton | NormalEquations) and not known.has_hessians:
+        raise ValueError(
+            f"{_name(optimiser)} needs Hessians, which the problem does not have: use LBFGS(), for which a gradient is enough."
+        )
+
+
+def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) -> Choice:
+    """The optimiser that is likely to cost least: numbers that are sent, and waiting for hops."""
+    p = known.dim
+    matrix = p * (p + 3) // 2
+    if known.is_quadratic:
+        direct = matrix + 2 * p + 2 * waiting
+        laps = min(p, CG_LAPS) + 3
+        stepwise = laps * (2 * p + waiting)
+        if not regulariser.is_zero or direct <= stepwise:
+            return Choice(
+                NormalEquations(),
+                f"Normal equations: the functions are quadratic, so that one lap of {matrix:,} numbers has all there is to know.",
+            )
+        return Choice(
+            ConjugateGradients(),
+            f"Conjugate gradients: the functions are quadratic, and with {p:,} unknowns a few laps of {2 * p:,} numbers cost less "
+            f"than one of {matrix:,}.",
+        )
+    if not known.has_hessians:
+        return Choice(LBFGS(), "L-BFGS: there are gradients, but no Hessians.")
+    newton, lbfgs = NEWTON_LAPS * (matrix + 1 + p + waiting), LBFGS_LAPS * (2 * p + 1 + waiting)
+    if newton <= lbfgs:
+        beside = " beside the wait for a hop" if waiting else ""
+        return Choice(
+            Newton(),
+            f"Newton's method: with {p:,} unknowns a lap of {matrix + 1:,} numbers is cheap{beside}, and few laps are needed.",
+        )
+    return Choice(
+        LBFGS(),
+        f"L-BFGS: with {p:,} unknowns more laps of {2 * p + 1:,} numbers cost less than a few of {matrix + 1:,}.",
+    )
+
+
+def _name(optimiser: Optimiser | Literal["auto"]) -> str:
+    if isinstance(optimiser, str):
+        return "an optimiser that follows from the problem"
+    name = str(getattr(optimiser, "name", type(optimiser).__name__))
+    return name[0].upper() + name[1:]
