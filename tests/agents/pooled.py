@@ -7,15 +7,13 @@ import numpy as np
 from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import (
     Standard,
-    decode_limbs,
-    encode_limbs,
     first_moments,
     means_of,
     second_moments,
     standard_of,
 )
 from roundelay.kernels import Vector
-from roundelay.masks import SeededPairs, seals
+from roundelay.masks import SeededPairs, WideFixedPoint, seals
 
 UNITS = np.array([1e-3, 1.0, 3e4])
 CENTRES = np.array([0.02, -5.0, 2e5])
@@ -43,9 +41,10 @@ def pool(tables: list[OwnRows]) -> OwnRows:
 
 def sealed_sum(vectors: list[Vector], seed: int = 1) -> Vector:
     """The total as a ring forms it: the sum of words, each site's under a mask of its own."""
-    words = np.array([encode_limbs(vector) for vector in vectors])
-    masked = words + seals(SeededPairs(seed), *words.shape)
-    return decode_limbs(masked.sum(axis=0, dtype=np.uint64))
+    grid, total = WideFixedPoint(), np.zeros(2 * len(vectors[0]), np.uint64)
+    for vector, mask in zip(vectors, seals(SeededPairs(seed), len(vectors), len(vectors[0]), 0, grid), strict=True):
+        total = grid.add(total, grid.add(grid.encode(vector), mask))
+    return grid.decode(total)
 
 
 def standard_by_sums(tables: list[OwnRows], scaled: bool = True) -> Standard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 import roundelay as rl
 from roundelay.agents.agreement.plan import Member as Site, RingPlan, Stopping, Task
 from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.asking import Answered
 from roundelay.agents.protocol.baton import BatonError
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage, Record, Standing
@@ -31,6 +32,13 @@ class MemoryJournal:
         self.row: Standing | None = None
         self.kept: list[tuple[int, int, int, bytes]] = []
         self.rows: list[Passage] = []
+        self.asked: dict[tuple[int, int], Answered] = {}
+
+    def questions(self, epoch: int) -> list[Answered]:
+        return [one for (own, _), one in sorted(self.asked.items()) if own == epoch]
+
+    def totals(self, epoch: int) -> Iterator[np.ndarray]:
+        return (one.total for one in self.questions(epoch) if one.total is not None)
 
     def standing(self) -> Standing | None:
         if self.row is None:
@@ -46,13 +54,14 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def settle(self, standing: Standing, visits: Sequence[Passage]) -> None:
+    def settle(self, standing: Standing, visits: Sequence[Passage], questions: Sequence[Answered] = ()) -> None:
         state = standing.state
         assert state is not None
         copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))
         taken = {(row.epoch, row.k) for row in self.rows[-30:]}
         assert not taken & {(visit.epoch, visit.k) for visit in visits}, "taken twice"
         self.rows += visits
+        self.asked |= {(standing.epoch, one.number): one for one in questions}
         self.row = replace(standing, state=copied)
 
 

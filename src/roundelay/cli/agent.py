@@ -110,12 +110,20 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     from roundelay.agents.protocol.holder import SolverError
     from roundelay.agents.protocol.journal import JournalError
     from roundelay.agents.site.status import JsonLog
-    from roundelay.agents.site.taking_part import PrivacyLimitError
+    from roundelay.agents.site.taking_part import NoMinimumError, PrivacyLimitError
 
     site.log = log = JsonLog(home / "agent.log", site.name)
     try:
         return asyncio.run(_watched(site, page, port, home, stay))
-    except (JournalError, SolverError, RefusedError, PrivacyLimitError, ListenError, BatonError) as error:
+    except (
+        JournalError,
+        SolverError,
+        RefusedError,
+        PrivacyLimitError,
+        NoMinimumError,
+        ListenError,
+        BatonError,
+    ) as error:
         log("stopped", why=str(error))
         typer.echo(str(error), err=True)
         raise typer.Exit(STOPPED) from None
@@ -186,7 +194,9 @@ def _words(watch: Watch) -> str:
     down = [link.name for link in status.links if not link.up]
     trouble = next((link.trouble for link in status.links if link.trouble), "")
     parts = [f"{status.site}: {status.doing}, hop {status.hop % 2**40:,}"]
-    if status.residuals:
+    if status.questions:
+        parts[0] = f"{status.site}: {status.doing}, lap {status.questions}"
+    elif status.residuals:
         parts.append(f"residual {status.residuals[-1].unrest:.1e}")
     if status.epoch:
         parts.append(f"epoch {status.epoch}")
@@ -251,6 +261,8 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
     return {
         "reason": notes.reason,
         "hops": notes.hops,
+        "questions": notes.questions,
+        "doubt": notes.doubt,
         "coefficients": dict(model.coefficients),
         "intercept": model.intercept,
         "model": str(path),
@@ -260,6 +272,8 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
 def _print(ending: Ending, path: Path | None) -> None:
     model = ending.model
     typer.echo(ending.notes.reason)
+    if ending.notes.doubt:
+        typer.echo(f"NOT AS AGREED: {ending.notes.doubt}")
     for name, value in model.coefficients:
         typer.echo(f"  {name:<24} {value: .6g}")
     if model.kind != "custom":

@@ -113,7 +113,7 @@ WIDEST = math.ldexp(1.0, 62)
 
 @dataclass(frozen=True)
 class WideFixedPoint:
-    """Multiples of 2⁻⁶⁴ from −2⁶² to 2⁶², as two words a number modulo 2¹²⁸: the low words of all numbers, then the high ones.
+    """Multiples of 2⁻⁶⁴ from −2⁶² to 2⁶², as two words a number modulo 2¹²⁸, the low word first.
 
     Whatever their units, numbers as people write them are summed to their last digit.
     """
@@ -125,7 +125,9 @@ class WideFixedPoint:
         largest = float(np.abs(values).max(initial=0.0))
         if not largest * terms <= WIDEST:
             # The number is not shown: it is its site's own.
-            raise ValueError(f"{what} is beyond 2^62 (about 4.6e18), and can't be added up exactly: use a larger unit.")
+            raise ValueError(
+                f"{what} is beyond 2^62 (about 4.6e18), so that it can't be added up exactly: use a larger unit everywhere."
+            )
 
     def encode(self, values: NDArray[np.float64]) -> Words:
         """The words of a vector of numbers, or of each row of a matrix."""
@@ -136,30 +138,34 @@ class WideFixedPoint:
         low = np.rint(np.ldexp(size - whole, 64))  # exact but for what lies below the grid
         carried = low >= 2.0**64
         low_words = np.where(carried, 0.0, low).astype(np.uint64)
-        words = np.concatenate([low_words, whole.astype(np.uint64) + carried.astype(np.uint64)], axis=-1)
-        below = np.concatenate([numbers < 0.0] * 2, axis=-1)
-        return np.where(below, self.negative(words), words)
+        high_words = whole.astype(np.uint64) + carried.astype(np.uint64)
+        below = numbers < 0.0
+        return _joined(
+            np.where(below, np.uint64(0) - low_words, low_words),
+            np.where(below, ~high_words + (low_words == 0), high_words),
+        )
 
     def decode(self, words: Words) -> NDArray[np.float64]:
         """The numbers that words stand for."""
-        below = np.ascontiguousarray(_halves(words)[1]).view(np.int64) < 0
-        low, high = _halves(np.where(np.concatenate([below, below], axis=-1), self.negative(words), words))
+        low, high = words[..., 0::2], words[..., 1::2]
+        below = high >> np.uint64(63) == 1
+        low, high = np.where(below, np.uint64(0) - low, low), np.where(below, ~high + (low == 0), high)
         size = high.astype(np.float64) + np.ldexp(low.astype(np.float64), -64)
         return np.where(below, -size, size)
 
     def add(self, one: Words, other: Words) -> Words:
         """The words of the sum: what overflows below is carried."""
-        (low, high), (other_low, other_high) = _halves(one), _halves(other)
-        below = low + other_low
-        return np.concatenate([below, high + other_high + (below < low)], axis=-1)
+        low = one[..., 0::2] + other[..., 0::2]
+        return _joined(low, one[..., 1::2] + other[..., 1::2] + (low < one[..., 0::2]))
 
     def negative(self, words: Words) -> Words:
         """The words that add up to 0 with these."""
-        low, high = _halves(words)
-        return np.concatenate([np.uint64(0) - low, ~high + (low == 0)], axis=-1)
+        low = words[..., 0::2]
+        return _joined(np.uint64(0) - low, ~words[..., 1::2] + (low == 0))
 
 
-def _halves(words: Words) -> tuple[Words, Words]:
-    """The low words and the high ones."""
-    middle = words.shape[-1] // 2
-    return words[..., :middle], words[..., middle:]
+def _joined(low: Words, high: Words) -> Words:
+    """Low and high words in turn."""
+    words = np.empty((*low.shape[:-1], 2 * low.shape[-1]), np.uint64)
+    words[..., 0::2], words[..., 1::2] = low, high
+    return words

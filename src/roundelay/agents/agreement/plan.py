@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from roundelay.algorithms.sealed.sealed_laps import WIDE_AREA, Choice, SealedLaps, Smoothness, check_suits
 from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
@@ -107,15 +108,20 @@ class Task:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When the ring stops: where every site is content within `tolerance` (None: never by itself), or after `hops`."""
+    """When the ring stops: where every site is content within `tolerance` (None: never by itself), or after `hops`.
+
+    In a ring of sealed laps: where the mean gradient is within `tolerance`, or after so many `questions`.
+    """
 
     tolerance: float | None = 1e-9
     hops: int = 10_000_000
+    questions: int = 200
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
             finite_number("tolerance", self.tolerance, above=0.0)
         whole_number("hops", self.hops, least=1)
+        whole_number("questions", self.questions, least=1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ class RingPlan:
     `run` is 32 hexadecimal digits. `epoch` counts the changes of the membership from 0; messages of another epoch are
     not taken. `members` are the sites, numbered from 0. `order` is the lap: the members in the order in which the
     token meets them, some of them again where there is no cycle through all. `links` are the pairs that can reach each
-    other, at least the steps of `order`. `algorithm` is a token method of roundelay. `previous` is the digest of the
+    other, at least the steps of `order`. `algorithm` is sealed laps, or a token method of roundelay. `previous` is the digest of the
     ring file of the epoch before. With `warm` the sites start from the model of an earlier run, which each of them has.
     """
 
@@ -168,8 +174,8 @@ class RingPlan:
                 raise ValueError(
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
-        _ = self.network, self.method  # refuses what is not a network, or not a token method, now
-        if (self.epoch or self.warm) and not has_shares(self.method):
+        _ = self.network, self.choice
+        if self.choice is None and (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
@@ -197,12 +203,27 @@ class RingPlan:
         return Network(self.agents, np.array(self.links, np.int64).reshape(-1, 2), planted_cycle=cycle)
 
     @cached_property
+    def choice(self) -> Choice | None:
+        """By which optimiser sealed laps ask, and why; None where a token goes round."""
+        if not isinstance(self.algorithm, SealedLaps):
+            _ = self.method  # refuses what is not a token method, now
+            return None
+        custom = self.task.kind == CUSTOM
+        quadratic = not custom and self.task.problem.is_quadratic
+        known = Smoothness(self.dim, quadratic, not custom, True)
+        if not custom:
+            check_suits(self.algorithm.by, known)
+        return self.algorithm.chosen(known, WIDE_AREA)
+
+    @cached_property
     def method(self) -> TokenMethod:
-        """The parts of the algorithm."""
+        """The parts of the algorithm, where a token goes round."""
         parts = getattr(self.algorithm, "parts", None)
         method: Any = parts() if parts is not None and not isinstance(self.algorithm, type) else None
         if getattr(method, "walk", None) is None or method.tokens != 1:
-            raise ValueError(f"{self.algorithm!r} is not a method with one token: use for instance PIADMM1(rho=10.0).")
+            raise ValueError(
+                f"{self.algorithm!r} is neither sealed laps nor a method with one token: use for instance SealedLaps()."
+            )
         defence = getattr(method, "defence", None)
         if defence is not None and defence.wire is not None:
             raise ValueError(
@@ -218,12 +239,12 @@ class RingPlan:
     @property
     def vectors(self) -> int:
         """How many vectors the token carries."""
-        return vectors_of(self.method)
+        return 1 if self.choice is not None else vectors_of(self.method)
 
     @cached_property
     def on_cycle(self) -> bool:
         """Whether the token goes round the lap, not on a random walk."""
-        return self.method.walk.is_tour
+        return self.choice is not None or self.method.walk.is_tour
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:

@@ -29,7 +29,7 @@ from roundelay.agents.agreement.signed_text import (
 from roundelay.algorithms.algorithm import Algorithm
 from roundelay.tables import Fields, as_table, from_table, in_short
 
-FORMAT = 1
+FORMAT = 2
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
 # Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
 MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
@@ -207,14 +207,14 @@ def _task(fields: Fields) -> Task:
 
 def _stopping_table(stopping: Stopping) -> dict[str, Any]:
     tolerance = {} if stopping.tolerance is None else {"tolerance": float(stopping.tolerance)}
-    return {**tolerance, "hops": int(stopping.hops)}
+    return {**tolerance, "hops": int(stopping.hops), "questions": int(stopping.questions)}
 
 
 def _stopping(fields: Fields) -> Stopping:
     """Without a tolerance the ring never stops by itself."""
-    fields.only("tolerance", "hops")
+    fields.only("tolerance", "hops", "questions")
     tolerance = fields.number("tolerance") if "tolerance" in fields.table else None
-    return Stopping(tolerance, fields.whole("hops", 1, MOST_HOPS))
+    return Stopping(tolerance, fields.whole("hops", 1, MOST_HOPS), fields.whole("questions", 1, MOST_HOPS))
 
 
 def _listed(names: Mapping[str, object]) -> str:

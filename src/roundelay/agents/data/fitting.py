@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -12,7 +13,14 @@ import numpy as np
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.data.models import Model, load_model
 from roundelay.agents.data.reading import OwnRows
-from roundelay.agents.data.statistics import Standard, first_moments, means_of, second_moments, standard_of
+from roundelay.agents.data.statistics import (
+    Standard,
+    first_moments,
+    means_of,
+    refuse_large,
+    second_moments,
+    standard_of,
+)
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem
@@ -37,15 +45,27 @@ class RowsFit:
         """How many numbers each sum has."""
         return sums_of(self.task)
 
-    def summand(self, told: tuple[Vector, ...]) -> Vector:
+    def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """This site's part of the next sum."""
-        if not told:
-            return first_moments(self.rows)
-        return second_moments(self.rows, means_of(told[0][1:]))
+        columns = [str(column) for column in (*self.task.features, self.task.target)]
+        names = columns if told else ["the rows", *columns]
+        numbers = second_moments(self.rows, means_of(told[0][1:])) if told else first_moments(self.rows)
+        refuse_large(numbers, names, sites)
+        return numbers
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
         return own_problem(self.task, self.rows, self.standard(told), agents=round(told[0][0]))
+
+    def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
+        """Where the losses of all n rows add up to less than log 2, each label is on its own side: labels can be separated.
+
+        Then every larger model fits better still. Σf_i = (N/n)·Σ loss.
+        """
+        if not (self.task.problem.needs_labels and self.task.ridge == 0.0):
+            return -math.inf, ""
+        least = round(told[0][0]) / told[0][1] * math.log(2.0)
+        return least, separable(self.task)
 
     def standard(self, told: tuple[Vector, ...]) -> Standard:
         """The statistics of all rows of all sites."""
@@ -57,6 +77,14 @@ def sums_of(task: Task) -> tuple[int, ...]:
     """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns no sums."""
     features = len(task.features)
     return () if task.kind == "custom" else (features + 2, features + 1)
+
+
+def separable(task: Task) -> str:
+    """Why a fit to labels has no minimiser."""
+    return (
+        f'The features separate the two labels of "{task.target}" without an error, so that no finite coefficients are the best: '
+        "plan the ring with a ridge, for instance --ridge 1e-4, or with fewer features."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class ModelNotes:
     """Where a model comes from: the run and its epoch, how many hops it took, who took part, and why it stopped.
 
     `standard` has the statistics of all rows in raw units (None for a custom objective) and `ring_digest` is that of
-    the ring file.
+    the ring file. Of sealed laps, `questions` is how many were asked, and `doubt` says what of that was not as agreed.
     """
 
     run: str
@@ -63,6 +63,8 @@ class ModelNotes:
     residuals: FinalResiduals
     standard: Standard | None
     ring_digest: str
+    questions: int = 0
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,14 @@ class StoredModel:
 
     model: Model
     about: ModelNotes
-    format: Literal[2]
+    format: Literal[3]
 
 
 def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    content = msgspec.json.encode(StoredModel(model, about, 2), enc_hook=lambda value: value.tolist())
+    content = msgspec.json.encode(StoredModel(model, about, 3), enc_hook=lambda value: value.tolist())
     _write(Path(path), msgspec.json.format(content, indent=2) + b"\n")
 
 

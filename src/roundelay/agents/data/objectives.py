@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,11 +40,14 @@ class Local(Protocol):
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
 
-    def summand(self, told: tuple[Vector, ...]) -> Vector:
-        """What this site adds to the next sum."""
+    def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
+        """What this site adds to the next sum, one of so many sites."""
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function, once all sums are known."""
+
+    def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
+        """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""
 
     def standard(self, told: tuple[Vector, ...]) -> Standard | None:
         """The statistics of all rows of all sites that the sums tell; None where there are no rows."""
@@ -58,13 +62,17 @@ class Known:
     repeatable: bool = True
     digest: str = ""
 
-    def summand(self, told: tuple[Vector, ...]) -> Vector:
+    def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """There are no sums."""
         raise ValueError("This site has nothing to sum before the fit.")
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The function itself."""
         return self.function
+
+    def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
+        """Nothing is known of the function."""
+        return -math.inf, ""
 
     def standard(self, told: tuple[Vector, ...]) -> None:
         """There are no rows."""

@@ -1,14 +1,12 @@
 """Statistics of all rows of all sites, from sums in which no site shows its own summand.
 
-A summand is a vector of numbers, encoded in whole-number words that are added under masks (`masks.seals`), so that the
-total is exact. The total is a sum of limbs, not carried yet: by itself it tells, besides the sum, how many summands
-were negative and how many carries there are. `hide_carries` takes that away but for a chance that it states.
+A summand is a vector of numbers in words modulo 2¹²⁸ (`masks.WideFixedPoint`), which are added under masks: so the total is exact,
+and tells nothing besides the sum.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,68 +15,20 @@ import numpy as np
 from roundelay.agents.data.reading import OwnRows
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
-from roundelay.kernels.random import Words
+from roundelay.masks.fixed_point import WIDEST
 
-# A number is a multiple of 2⁻⁶⁴ below 2⁶², in limbs of 32 bits: 2³¹ of them can be summed in a word each.
-LIMBS, LIMB_BITS, POINT_BITS, LARGEST_BITS = 4, 32, 64, 62
 # Below this a sum of squares is too coarse on that grid to be a scale.
 LEAST_SPREAD = math.ldexp(1.0, -44)
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
-def encode_limbs(values: Vector, names: Sequence[str] = ()) -> Words:
-    """The words of numbers, four for each, the lowest limb first. Words of many sites are summed modulo 2⁶⁴.
-
-    Two's complement, with the sign in all 64 bits of the fourth word: thus the total may be larger than any summand.
-    `names` says what the numbers are, for the sentence in which one is refused.
-    """
-    words: list[int] = []
-    for number, value in enumerate(np.asarray(values, np.float64).tolist()):
-        if not abs(value) <= 2.0**LARGEST_BITS:
-            name = names[number] if names else f"number {number}"
-            # The number is not shown: it is this site's own.
+def refuse_large(values: Vector, names: Sequence[str], sites: int) -> None:
+    """Refuse sums of which so many sites might have too large a total, by name; the number itself is the site's own."""
+    for name, value in zip(names, values.tolist(), strict=True):
+        if not abs(value) * sites <= WIDEST:
             raise ValueError(
-                f"The sum for {name} is beyond 2^{LARGEST_BITS} (about 4.6e18), which can't be added up exactly: give it in a "
-                "larger unit at all sites."
+                f"This site's sum for {name} is too large to be added up exactly: give it in a larger unit at all sites."
             )
-        steps = round(math.ldexp(value, POINT_BITS))
-        words += [steps >> LIMB_BITS * limb & 2**LIMB_BITS - 1 for limb in range(LIMBS - 1)]
-        words.append(steps >> LIMB_BITS * (LIMBS - 1) & 2**64 - 1)
-    return np.array(words, np.uint64)
-
-
-def decode_limbs(words: Words) -> Vector:
-    """The numbers that summed words stand for, each rounded once, to a double."""
-    limbs = np.ascontiguousarray(words, np.uint64)
-    if limbs.ndim != 1 or len(limbs) % LIMBS:
-        raise ValueError(f"The words have the shape {limbs.shape}: a number has {LIMBS} words, one after another.")
-    limbs = limbs.reshape(-1, LIMBS)
-    signed = limbs.view(np.int64).tolist()  # a word may have lent more than it had
-    totals = [sum(limb << LIMB_BITS * place for place, limb in enumerate(number)) for number in signed]
-    return np.array(
-        [total / 2**POINT_BITS for total in totals], np.float64
-    )  # a quotient of whole numbers is rounded once
-
-
-def borrow_bits(agents: int) -> int:
-    """How many bits a borrow may have, so that the words of so many sites still fit: each has its part of 2³⁰."""
-    return max(LARGEST_BITS - LIMB_BITS - (whole_number("agents", agents, least=1) - 1).bit_length(), 0)
-
-
-def hide_carries(words: Words, agents: int, random: Words | None = None) -> Words:
-    """The same numbers in other words: each limb borrows a secret random r·2³² of the next, which lends r.
-
-    Of r of b = `borrow_bits(agents)` bits, the total tells whoever knows all summands but two about the carries between those
-    two only with a chance of 2^−b for each limb: 2⁻²⁶ for 16 sites. `random` has three words for each number; left out, the
-    operating system gives them.
-    """
-    limbs = np.array(words, np.uint64).reshape(-1, LIMBS)
-    count = len(limbs) * (LIMBS - 1)
-    drawn = np.frombuffer(os.urandom(8 * count), np.uint64) if random is None else random
-    lent = drawn.reshape(-1, LIMBS - 1) & np.uint64(2 ** borrow_bits(agents) - 1)
-    limbs[:, :-1] += lent << np.uint64(LIMB_BITS)
-    limbs[:, 1:] -= lent
-    return limbs.reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ class Phase(IntEnum):
 
     A lap of SUM gathers words under masks that cancel, and one of TELL hands the total round where all need it. Then
     the token goes round (ITERATE). Where all have been content, one lap of FROZEN asks everybody again, and one of
-    DONE ends the run.
+    DONE ends the run. In a ring of sealed laps each lap of ASK is one question, with the words of its sum.
     """
 
     SUM = 0
@@ -25,6 +26,7 @@ class Phase(IntEnum):
     ITERATE = 2
     FROZEN = 3
     DONE = 4
+    ASK = 5
 
 
 class Reason(IntEnum):
@@ -33,15 +35,21 @@ class Reason(IntEnum):
     CONTENT = 0
     HOPS = 1
     ASKED = 2
+    NO_MINIMUM = 3
+
+
+# Whose numbers are words of a sum, or words behind numbers that are told.
+WORDS = (Phase.SUM, Phase.ASK)
 
 
 class Baton(NamedTuple):
     """One hand-over.
 
-    `hop` is the hop that the receiver makes, in all laps besides the one with which the token will go on. `origin` is
-    the member at which a lap began and `step` how many hand-overs it has had. `purpose` says which sum it is, or why
-    the run is done. `content` has a bit for each member that has been content since the last one that was not.
-    `numbers` holds the token, one row a vector, or words in a lap of SUM.
+    `hop` is the hop that the receiver makes, in all laps besides the one with which the token will go on; in sealed laps
+    the number of the question. `origin` is the member at which a lap began and `step` how many hand-overs it has had.
+    `purpose` says which sum it is, what is asked, or why the run is done. `content` has a bit for each member that has been
+    content since the last one that was not; in sealed laps for each that wants to stop. `numbers` holds the token, one row a
+    vector, or words in a lap of SUM; in one of ASK what is told, as words, and the words of the sum.
     """
 
     phase: Phase
@@ -65,15 +73,23 @@ _PHASES = {int(phase): phase for phase in Phase}
 
 @dataclass(frozen=True)
 class Layout:
-    """How many numbers a baton has: `token` where the token goes round, and words[j] and told[j] for sum j."""
+    """How many numbers a baton has: `token` where the token goes round, or at the end; words[j] and told[j] for sum j.
+
+    `questions` has those of a question by its purpose, in a ring of sealed laps.
+    """
 
     agents: int
     token: int
     words: tuple[int, ...]
     told: tuple[int, ...]
+    questions: Mapping[int, int] = field(default_factory=dict)
 
     def numbers(self, phase: Phase, purpose: int) -> int | None:
         """How many numbers belong into a baton; None where there is no such baton."""
+        if phase == Phase.ASK:
+            return self.questions.get(purpose)
+        if self.questions and phase in (Phase.ITERATE, Phase.FROZEN):
+            return None
         if phase not in (Phase.SUM, Phase.TELL):
             return self.token
         each = self.words if phase == Phase.SUM else self.told
@@ -82,7 +98,12 @@ class Layout:
     @property
     def largest(self) -> int:
         """The bytes of the largest baton."""
-        return baton_size(self.agents, max(self.token, *self.words, *self.told))
+        return baton_size(self.agents, max(self.token, *self.words, *self.told, *self.questions.values()))
+
+    @property
+    def usual(self) -> int:
+        """The bytes of the batons that there are most of."""
+        return baton_size(self.agents, max(self.questions.values(), default=self.token))
 
 
 def content_bytes(agents: int) -> int:
@@ -98,7 +119,7 @@ def baton_size(agents: int, numbers: int) -> int:
 def pack_baton(baton: Baton, agents: int) -> tuple[bytes, memoryview]:
     """The baton in two pieces, so that a long vector need not be copied behind its head."""
     head = _HEAD.pack(baton.phase, baton.purpose, 0, baton.origin, baton.step, 0, baton.hop)
-    kind = "<u8" if baton.phase == Phase.SUM else "<f8"
+    kind = "<u8" if baton.phase in WORDS else "<f8"
     numbers = np.ascontiguousarray(baton.numbers, kind)
     return head + baton.content.to_bytes(content_bytes(agents), "little"), numbers.reshape(-1).data.cast("B")
 
@@ -114,7 +135,7 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
         raise BatonError(f"The baton has an unknown phase, {phase}.")
     expected = layout.numbers(_PHASES[phase], purpose)
     if expected is None:
-        raise BatonError(f"The baton is of a sum, {purpose}, which this ring does not have.")
+        raise BatonError(f"The baton is of a kind, {_PHASES[phase].name} {purpose}, which this ring does not have.")
     if len(body) - start != _WORD * expected:
         raise BatonError(
             f"The baton has {len(body) - start} bytes of numbers instead of {_WORD * expected}: another dimension."
@@ -124,8 +145,8 @@ def unpack_baton(body: memoryview, layout: Layout) -> Baton:
     content = int.from_bytes(body[_HEAD.size : start], "little")
     if content >> agents:
         raise BatonError("The baton says that members are content which do not exist.")
-    numbers = np.frombuffer(body[start:], "<u8" if phase == Phase.SUM else "<f8")
-    if phase != Phase.SUM and not all_finite(numbers):
+    numbers = np.frombuffer(body[start:], "<u8" if phase in WORDS else "<f8")
+    if phase not in WORDS and not all_finite(numbers):
         raise BatonError("The baton has a number that is not finite.")
     return Baton(_PHASES[phase], hop, origin, step, purpose, content, numbers)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.data.statistics import LIMBS, decode_limbs, encode_limbs, hide_carries
+from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, question_sizes
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
@@ -26,7 +26,7 @@ from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.token_run import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
-from roundelay.masks import PairSecrets, my_seal
+from roundelay.masks import Grid, PairSecrets, WideFixedPoint, my_seal
 from roundelay.networks.walks import tour_part
 from roundelay.problems import OwnProblem
 
@@ -39,6 +39,8 @@ VISITS_BEFORE_JUDGING = 3
 CHEAP = 1000
 # Coordinates at a time: so many stay near the processor.
 BLOCK = 8192
+# The sums before the fit, in whatever units.
+STATISTICS = WideFixedPoint()
 _NO_VISITS: Integers = np.zeros(0, np.int64)
 
 # Of glibc's malloc.h.
@@ -104,9 +106,11 @@ class Functions(NamedTuple):
 
 def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
     """How large the batons of a ring are whose sites form sums of so many numbers before the fit."""
-    counts = [1 + count for count in sums]
-    words = (*(LIMBS * count for count in counts), plan.dim)
-    return Layout(plan.agents, plan.vectors * plan.dim, words, (*counts, 0))
+    counts, questions = [1 + count for count in sums], question_sizes(plan)
+    words = tuple(STATISTICS.words * count for count in counts)
+    if questions:
+        return Layout(plan.agents, ENDING + plan.dim + MOST_TOLD, words, tuple(counts), questions)
+    return Layout(plan.agents, plan.vectors * plan.dim, (*words, plan.dim), (*counts, 0))
 
 
 class Holder:
@@ -121,7 +125,7 @@ class Holder:
         self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Warm | None = None
     ) -> None:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
-        self.method = plan.method
+        self.asking = Asking(self) if plan.choice is not None else None
         self.first_hop = plan.epoch * HOPS_OF_AN_EPOCH
         rows = plan.agents + plan.vectors - 1
         x, y, share = (untouched_zeros(rows, plan.dim) for _ in range(3))
@@ -130,15 +134,23 @@ class Holder:
         self._functions: Functions | None = None
         self._own: OwnProblem | None = None
         self._noisy = False
-        self._walk: Part = tour_part(np.array(plan.order)) if plan.on_cycle else self.method.walk.part(plan.network)
+        if self.asking is None:
+            self.method = plan.method
+        self._walk: Part = tour_part(np.array(plan.order)) if plan.on_cycle else plan.method.walk.part(plan.network)
         self._steps = dict(self._walk.functions)
 
     # ------------------------------------------------------------ what there is to know
 
     @cached_property
-    def layout(self) -> Layout:
-        """How large batons are."""
+    def largest_layout(self) -> Layout:
+        """How large batons are at most."""
         return layout_of(self.plan, self.local.sums)
+
+    @property
+    def layout(self) -> Layout:
+        """How large batons are now: the last one of sealed laps has as many numbers as were asked for."""
+        layout = self.largest_layout
+        return layout if self.asking is None else replace(layout, token=self.asking.ending)
 
     @property
     def problem(self) -> OwnProblem:
@@ -176,20 +188,25 @@ class Holder:
         """What this agent makes of a baton, and whom it goes to; None where the run is over."""
         if baton.phase == Phase.ITERATE:
             return self._iterate(baton)
-        lap = self._lap(baton.phase, baton.origin, baton.hop)
+        if baton.phase == Phase.ASK and self.asking is not None:
+            return self.asking.act(baton)
+        lap = self.lap_of(baton.phase, baton.origin, baton.hop)
         returned = baton.step == len(lap.order)
         if baton.phase == Phase.SUM:
-            return self._summed(baton) if returned else self._pass_on(baton, lap, self._added)
+            return self._summed(baton) if returned else self.pass_on(baton, lap, self._added)
         if baton.phase == Phase.TELL:
-            return self._after_told(baton.purpose) if returned else self._pass_on(baton, lap, self._heard)
+            return self._after_told(baton.purpose) if returned else self.pass_on(baton, lap, self._heard)
         if baton.phase == Phase.FROZEN:
-            return self._asked(baton) if returned else self._pass_on(baton, lap, self._confirmed)
+            return self._asked(baton) if returned else self.pass_on(baton, lap, self._confirmed)
         # The last lap need not return: where it began nobody waits for it, and may have ended.
-        moved = self._pass_on(baton, lap, self._ended)
+        moved = self.pass_on(baton, lap, self._ended)
         return moved if lap.works[baton.step + 1 :].any() else None
 
     def check(self, baton: Baton, previous: Vector | None) -> None:
         """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
+        if self.asking is not None and baton.phase in (Phase.ASK, Phase.DONE):
+            self.asking.check(baton)
+            return
         self._check_place(baton)
         if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
             return
@@ -209,7 +226,7 @@ class Holder:
         if own and iterates:
             own = self._steps["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
         elif own:
-            order, works = self._lap(baton.phase, baton.origin, hop)
+            order, works = self.lap_of(baton.phase, baton.origin, hop)
             own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
             own = own and order[baton.step % len(order)] == self.me
         if not own:
@@ -222,6 +239,7 @@ class Holder:
                 f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
             )
         begun = self.held.visits > 0 and self.held.hop >= self.first_hop
+        begun = begun or (self.asking is not None and bool(self.asking.held.answered))
         if begun and (
             hop <= self.held.hop if baton.phase in (Phase.ITERATE, Phase.FROZEN) else baton.phase < Phase.ITERATE
         ):
@@ -232,8 +250,9 @@ class Holder:
     def _summand(self, purpose: int) -> Words:
         """What this agent adds to a sum, under its mask."""
         if purpose < len(self.local.sums):
-            numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose])])
-            words = hide_carries(encode_limbs(numbers), self.plan.agents)
+            numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose], self.plan.agents)])
+            grid: Grid = STATISTICS
+            words = grid.encode(numbers)
         else:
             self._begin()
             grid, share = grid_of(self.method), self.held.share[self.me]
@@ -243,18 +262,20 @@ class Holder:
         self.held.summed = purpose + 1
         # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.
         turn = 0 if purpose == len(self.local.sums) else purpose + 1
-        return words + my_seal(self.secrets, self.me, self.plan.agents, len(words), turn)
+        count = len(words) // grid.words
+        return grid.add(words, my_seal(self.secrets, self.me, self.plan.agents, count, turn, grid))
 
     def _sum(self, purpose: int) -> HandOver:
-        return self._start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
+        return self.start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))
 
     def _added(self, baton: Baton) -> Baton:
-        return baton._replace(numbers=baton.numbers + self._summand(baton.purpose))
+        grid: Grid = STATISTICS if baton.purpose < len(self.local.sums) else grid_of(self.method)
+        return baton._replace(numbers=grid.add(baton.numbers, self._summand(baton.purpose)))
 
     def _summed(self, baton: Baton) -> HandOver | None:
         """The lap of a sum is closed: the masks have cancelled."""
         if baton.purpose < len(self.local.sums):
-            total = decode_limbs(baton.numbers)
+            total = STATISTICS.decode(baton.numbers)
             if round(total[0]) != self.plan.agents:
                 raise BatonError("A sum under masks did not come out: a member has another ring file or another key.")
             self.held.told = (*self.held.told[: baton.purpose], total)
@@ -263,7 +284,7 @@ class Holder:
         return self._iterate(self._token(np.pad(mean, (0, (self.plan.vectors - 1) * self.plan.dim)), self.first_hop))
 
     def _tell(self, purpose: int) -> HandOver:
-        return self._start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
+        return self.start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
 
     def _heard(self, baton: Baton) -> Baton:
         self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
@@ -274,6 +295,8 @@ class Holder:
         following = purpose + 1
         if following < len(self.local.sums):
             return self._tell(following) if following < len(self.held.told) else self._sum(following)
+        if self.asking is not None:
+            return self.asking.first()
         if opens_with_a_sum(self.method, self.plan.epoch, self.plan.warm):
             return self._sum(len(self.local.sums))
         return self._iterate(self._token(np.zeros(self.plan.vectors * self.plan.dim), self.first_hop))
@@ -311,7 +334,7 @@ class Holder:
         if self.wants_to_stop:
             return self._end(Reason.ASKED, hop + 1, baton.numbers)
         if content == (1 << self.plan.agents) - 1:
-            frozen = self._start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
+            frozen = self.start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
             return HandOver(frozen.receiver, self._confirmed(frozen.baton))
         return self._onward(baton.numbers, hop + 1, content)
 
@@ -339,10 +362,7 @@ class Holder:
         held.visits += 1
         held.hop = baton.hop
         if not (all_finite(vectors.reshape(-1)) and all_finite(held.x[me])):
-            raise SolverError(
-                f"This site's own update at hop {baton.hop} gave a number that is not finite, so nothing was sent on: "
-                "check the data and the objective, then start the agent again."
-            )
+            raise self.not_finite(f"update at hop {baton.hop}")
         content = 0
         unrest = float("nan")
         if has_shares(self.method) and tolerance is not None:
@@ -353,6 +373,13 @@ class Holder:
                 content = baton.content | 1 << me
         held.residuals = Residuals(baton.hop, primal, dual, unrest)
         return baton._replace(numbers=vectors.reshape(-1)), content
+
+    def not_finite(self, what: str) -> SolverError:
+        """What to say where this site's own numbers are none."""
+        return SolverError(
+            f"This site's own {what} has a number that is not finite, so nothing was sent on: check the data and the objective, "
+            "then start the agent again."
+        )
 
     def _unrest(self, token: Vector) -> float:
         functions = self.functions
@@ -378,7 +405,7 @@ class Holder:
 
         Any member may do so by itself: what it adds it takes back, whatever the others do.
         """
-        if self._noisy or not has_shares(self.method):
+        if self._noisy or self.asking is not None or not has_shares(self.method):
             return
         self._noisy = True
         noise = ContributionNoise()
@@ -403,10 +430,12 @@ class Holder:
         return self._onward(baton.numbers, baton.hop, 0)
 
     def _end(self, reason: Reason, hop: int, numbers: Vector) -> HandOver:
-        done = self._start_lap(Phase.DONE, reason, hop, numbers)
+        done = self.start_lap(Phase.DONE, reason, hop, numbers)
         return HandOver(done.receiver, self._ended(done.baton))
 
     def _ended(self, baton: Baton) -> Baton:
+        if self.asking is not None:
+            return self.asking.ended(baton)
         scale = float(self.method.token_scale(self.plan.agents))
         self.held.estimate = self.method.regulariser.prox(np.array(baton.numbers[: self.plan.dim]), scale)
         self.held.reason, self.held.ended_by, self.held.hop = Reason(baton.purpose), baton.origin, baton.hop
@@ -414,22 +443,23 @@ class Holder:
 
     # ------------------------------------------------------------ laps
 
-    def _lap(self, phase: Phase, origin: int, hop: int) -> Lap:
+    def lap_of(self, phase: Phase, origin: int, hop: int) -> Lap:
         """The lap that began at a member when the token was to go on with `hop`.
 
         On the cycle it goes on from where the token is, since a member may stand in the order more than once and every
         hand-over has its place there.
         """
         order = np.array(self.plan.order)
-        if phase in (Phase.SUM, Phase.TELL):
+        if phase in (Phase.SUM, Phase.TELL, Phase.ASK) or self.asking is not None:
             return lap_at(order, 0)
         return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
 
-    def _start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> HandOver:
-        lap = self._lap(phase, self.me, hop)
+    def start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> HandOver:
+        """A lap begins here."""
+        lap = self.lap_of(phase, self.me, hop)
         return HandOver(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
 
-    def _pass_on(self, baton: Baton, lap: Lap, work: Any) -> HandOver:
+    def pass_on(self, baton: Baton, lap: Lap, work: Any) -> HandOver:
         """Do one's part where the lap meets this member first, and hand on."""
         after = work(baton) if lap.works[baton.step] else baton
         return HandOver(int(lap.order[(baton.step + 1) % len(lap.order)]), after._replace(step=baton.step + 1))

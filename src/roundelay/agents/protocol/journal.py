@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.agents.agreement.disk import sync_folder
+from roundelay.agents.protocol.asking import Answered
 from roundelay.agents.protocol.baton import Reason
-from roundelay.agents.protocol.holder import Held
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.wire import checksum_of
+from roundelay.algorithms.sealed.questions import Place
 
-FORMAT = 2
+FORMAT = 3
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
@@ -45,6 +47,9 @@ create table if not exists passages (
     epoch integer not null, k integer not null, sent_k integer not null, phase integer not null, sent_phase integer not null, hop integer not null,
     sender integer not null, receiver integer not null, taken integer not null, received blob, sent blob,
     primary key (epoch, k)) without rowid;
+create table if not exists questions (
+    epoch integer not null, number integer not null, kind integer not null, told blob, total blob, beside integer not null,
+    checksum integer not null, primary key (epoch, number)) without rowid;
 """
 
 
@@ -80,34 +85,47 @@ class Record:
             numbers = np.frombuffer(data[begin + about :], "<f8")
             if len(numbers) != sum(lengths):
                 raise ValueError("lengths")
-            vectors = tuple(np.array(part) for part in np.split(numbers, np.cumsum(lengths)[:-1]))
+            parts = np.split(numbers, np.cumsum(lengths)[:-1]) if lengths else []
+            vectors = tuple(np.array(part) for part in parts)
             return Record(bytes(data[begin : begin + about]), vectors)
         except (ValueError, TypeError, IndexError, OverflowError, struct.error) as error:
             raise DamagedError(f"a record can't be read ({error})") from None
 
 
-# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate
-_ABOUT = struct.Struct("<qqqdqqqq")
+# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate, how many own vectors, residual
+_ABOUT = struct.Struct("<qqqdqqqqqd")
 
 
-def record_of(held: Held, me: int) -> Record:
-    """What is held, of the matrices this agent's row alone."""
+def record_of(holder: Holder) -> Record:
+    """What is held: with a token the agent's own x, y and share, in sealed laps where all stand."""
+    held, me, asking = holder.held, holder.me, holder.asking
+    if asking is None:
+        own: tuple[NDArray[np.float64], ...] = (held.x[me], held.y[me], held.share[me])
+    else:
+        own = () if asking.held.place is None else tuple(asking.held.place)
     about = _ABOUT.pack(
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
-        -1 if held.reason is None else held.reason, held.estimate is not None,
+        -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
+        float("nan") if asking is None else asking.held.residual,
     )  # fmt: skip
     estimate = () if held.estimate is None else (held.estimate,)
-    return Record(about, (held.x[me], held.y[me], held.share[me], *estimate, *held.told))
+    return Record(about, (*own, *estimate, *held.told))
 
 
-def take_up(held: Held, me: int, record: Record) -> None:
+def take_up(holder: Holder, record: Record) -> None:
     """Fill in what was held when the record was made."""
+    held, asking = holder.held, holder.asking
     try:
-        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate = _ABOUT.unpack(record.about)
+        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual = _ABOUT.unpack(
+            record.about
+        )
     except struct.error as error:
         raise DamagedError(f"a record can't be read ({error})") from None
-    own, rest = record.vectors[:3], record.vectors[3:]
-    held.x[me], held.y[me], held.share[me] = own
+    own, rest = record.vectors[:count], record.vectors[count:]
+    if asking is None:
+        held.x[holder.me], held.y[holder.me], held.share[holder.me] = own
+    else:
+        asking.held.place, asking.held.residual = Place(*own) if own else None, residual
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
     held.hop, held.ended_by = hop, ended_by
     held.reason = None if reason < 0 else Reason(reason)
@@ -254,6 +272,35 @@ class Journal:
             ).fetchall()
             return [Passage(*row) for row in rows]
 
+    def questions(self, epoch: int) -> list[Answered]:
+        """The questions that were answered in an epoch, with the totals that are known and not too long."""
+        with self._refusals():
+            rows = self._database.execute(
+                "select number, kind, told, total, beside, checksum from questions where epoch = ? order by number",
+                (epoch,),
+            ).fetchall()
+            found = []
+            for number, kind, told, total, beside, checksum in rows:
+                if not beside and _checksum((epoch, number, kind), [told or b"", total or b""]) != checksum:
+                    raise DamagedError("the checksum of a question is wrong")
+                found.append(Answered(number, kind, _numbers(told), _numbers(total)))
+            return found
+
+    def totals(self, epoch: int) -> Iterator[NDArray[np.float64]]:
+        """The totals of an epoch's questions, one after another, however long they are."""
+        with self._refusals():
+            rows = self._database.execute(
+                "select number, kind, told, total, beside, checksum from questions where epoch = ? order by number",
+                (epoch,),
+            ).fetchall()
+            for number, kind, told, total, beside, checksum in rows:
+                content = self._file(f"total-{epoch}", number).read_bytes() if beside else total
+                if content is None:
+                    return
+                if _checksum((epoch, number, kind), [told or b"", content]) != checksum:
+                    raise DamagedError("the checksum of a question is wrong")
+                yield np.frombuffer(content)
+
     # ------------------------------------------------------------ writing
 
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
@@ -270,8 +317,8 @@ class Journal:
                 (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
             )
 
-    def settle(self, standing: Standing, passages: Sequence[Passage]) -> None:
-        """One transaction, synced: what was taken, the state that came of it, and what is to be sent."""
+    def settle(self, standing: Standing, passages: Sequence[Passage], questions: Sequence[Answered] = ()) -> None:
+        """One transaction, synced: what was taken, the state that came of it, what is to be sent, what was asked."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
         slot = 0
@@ -283,7 +330,9 @@ class Journal:
             if slot:
                 self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
                 outgoing, pieces = b"", []
+            asked = [self._question(standing.epoch, one) for one in questions]
             with self._transaction():
+                self._database.executemany("insert or replace into questions values (?, ?, ?, ?, ?, ?, ?)", asked)
                 self._database.execute(
                     "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
@@ -299,6 +348,17 @@ class Journal:
             self._slot, self._keeping = slot, False
 
     # ------------------------------------------------------------ the rest
+
+    def _question(self, epoch: int, one: Answered) -> tuple[int, int, int, bytes | None, bytes | None, int, int]:
+        """A question as a row; a long total stands in a file beside."""
+        told = None if one.told is None else one.told.tobytes()
+        total = None if one.total is None else one.total.tobytes()
+        checksum = _checksum((epoch, one.number, one.kind), [told or b"", total or b""])
+        beside = total is not None and len(total) > BESIDE
+        if beside:
+            assert total is not None
+            self._write(f"total-{epoch}", one.number, [total])
+        return epoch, one.number, one.kind, told, None if beside else total, int(beside), checksum
 
     def _grow_log(self) -> None:
         """Let the log have its final length from the start."""
@@ -379,6 +439,10 @@ class Journal:
             os.close(descriptor)
         if new:  # its name must outlive a crash too
             sync_folder(self.folder)
+
+
+def _numbers(content: bytes | None) -> NDArray[np.float64] | None:
+    return None if content is None else np.frombuffer(content)
 
 
 def _checksum(plain: tuple[int, ...], pieces: list[bytes | memoryview]) -> int:

@@ -22,6 +22,7 @@ from enum import Enum
 
 import numpy as np
 
+from roundelay.agents.protocol.asking import Asking, places_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, pack_baton, token_in, unpack_baton
 from roundelay.agents.protocol.holder import HandOver, Holder
 from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Passage, Standing, record_of, take_up
@@ -82,7 +83,7 @@ class Station:
         self._places = [place for place, member in enumerate(order) if member == self.me]
         self._ahead = 0
         # Whether the state is so large that not every one of them is written.
-        self.heavy = 4 * 8 * self.plan.vectors * self.plan.dim > BESIDE
+        self.heavy = 4 * holder.largest_layout.usual > BESIDE
         # Whether the token's return acknowledges. A large token is acknowledged by word, so that one of them is held, not two.
         self.implicit = self.plan.on_cycle and len(order) == self.plan.agents and not self.heavy
         self._open()
@@ -98,13 +99,24 @@ class Station:
                 "start it with the newest ring file that was accepted."
             )
         assert before.state is not None
-        take_up(self.holder.held, self.me, before.state)
+        take_up(self.holder, before.state)
+        if self.holder.asking is not None:
+            self._take_up_questions(self.holder.asking)
         if before.epoch == self.plan.epoch:
             self.standing = before
         else:  # what was sent in an epoch before is of no use
             self.holder.held.summed = 0
             self.holder.held.reason = None
             self.holder.held.estimate = None
+
+    def _take_up_questions(self, asking: Asking) -> None:
+        """The questions of this epoch, and where this member answered in earlier ones."""
+        journal, epoch = self.journal, self.plan.epoch
+        asking.held.answered = journal.questions(epoch)
+        asking.on_disk = lambda: journal.totals(epoch)
+        asking.elsewhere = [
+            point for before in range(epoch) for point in places_of(journal.questions(before), self.plan)
+        ]
 
     # ------------------------------------------------------------ what others see
 
@@ -240,7 +252,7 @@ class Station:
         sent = None if move is None else move.baton
         self.standing = Standing(plan.epoch, k, taken, receiver, sent_k, data, earlier, None)
         self.acknowledged, self._ahead = False, 0
-        self._hopped = _phase(baton) == _phase(sent) == Phase.ITERATE
+        self._hopped = _is_hop(baton, sent)
         self._unsettled.append(
             Passage(
                 plan.epoch, k, sent_k, _phase(baton), _phase(sent), held.hop, sender, receiver, taken,
@@ -254,8 +266,12 @@ class Station:
         self.reached(Point.AFTER_SYNC)
 
     def _write(self) -> None:
-        self.journal.settle(replace(self.standing, state=record_of(self.holder.held, self.me)), self._unsettled)
+        asking = self.holder.asking
+        changed = () if asking is None else [asking.held.answered[number] for number in sorted(asking.held.changed)]
+        self.journal.settle(replace(self.standing, state=record_of(self.holder)), self._unsettled, changed)
         self._unsettled = []
+        if asking is not None:
+            asking.held.written()
 
     def _check_counter(self, sender: int, k: int) -> None:
         """On a lap every hand-over has its place; on a random walk the counter only rises."""
@@ -288,6 +304,16 @@ class Station:
         if not self.standing.outgoing:
             return None
         return token_in(memoryview(self.standing.outgoing)[HEADER_BYTES:], self.holder.layout)
+
+
+def _is_hop(taken: Baton | None, sent: Baton | None) -> bool:
+    """Whether a hop was made, or a question answered: what comes of it follows from what was taken.
+
+    Where a question is closed and the next one asked, the optimiser has a word in it too.
+    """
+    if taken is None or sent is None or taken.phase != sent.phase:
+        return False
+    return taken.phase == Phase.ITERATE or (taken.phase == Phase.ASK and taken.hop == sent.hop)
 
 
 def _phase(baton: Baton | None) -> int:

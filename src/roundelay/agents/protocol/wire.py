@@ -25,7 +25,7 @@ except ImportError:
     ) from None
 
 MAGIC = b"RNDL"
-VERSION = 2
+VERSION = 3
 SENTENCE = 1000  # bytes of a refusal, at most
 
 _HEADER = struct.Struct("<4sBBHI16sQQI")

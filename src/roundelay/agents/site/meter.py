@@ -69,6 +69,8 @@ def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus
     `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
     """
     plan = member.plan
+    if member.asking is not None:
+        return PrivacyStatus(len(member.asking.held.answered), (), _of_sealed_laps(plan))
     why = _cannot(plan)
     if why:
         return PrivacyStatus(0, (), why)
@@ -136,6 +138,21 @@ def _best(readings: list[MeterReading]) -> tuple[MeterReading, ...]:
         if one.quantity not in best or one.error < best[one.quantity].error:
             best[one.quantity] = one
     return tuple(best.values())
+
+
+def _of_sealed_laps(plan: RingPlan) -> str:
+    """What is proven: words under masks tell whoever lacks the masks nothing."""
+    if plan.agents == 2:
+        return "With two sites the other one knows the sum and its own part, and so all that yours answered."
+    if plan.agents == 3:
+        return (
+            "Neither neighbour alone learns anything of your data but what the sum over all sites says; both together know all "
+            "that your site answered."
+        )
+    return (
+        "Your two neighbours together, and any others but all of them, learn nothing of your data but what the sum over all the "
+        "other sites and yours says."
+    )
 
 
 def _sentence(readings: tuple[MeterReading, ...]) -> str:

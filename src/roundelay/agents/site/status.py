@@ -75,7 +75,9 @@ class PrivacyStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated."""
+    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated; `questions`
+    is how many sealed laps it has answered in.
+    """
 
     site: str
     run: str
@@ -97,6 +99,7 @@ class Status:
     outcome: str
     first_hop: int = 0
     on_cycle: bool = True
+    questions: int = 0
 
 
 @dataclass(eq=False)
@@ -160,6 +163,7 @@ class Watch:
             outcome=self.outcome,
             first_hop=agent.station.holder.first_hop,
             on_cycle=plan.on_cycle,
+            questions=0 if (asking := agent.station.holder.asking) is None else len(asking.held.answered),
         )
 
     def _doing(self) -> Doing:

@@ -43,6 +43,10 @@ PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
 PrivacyAction = Literal["tell", "stop", "noise"]
 
 
+class NoMinimumError(RuntimeError):
+    """There is no model to be found, for the reason that the sentence gives."""
+
+
 class PrivacyLimitError(RuntimeError):
     """The neighbours could know more of this site than its operator allows."""
 
@@ -136,7 +140,7 @@ class Site:
         if station.heavy:
             keep_freed_memory()
         identity = identity_for(self.folder, plan) if self.options.encrypted else None
-        transport = GrpcTransport(plan, me, identity, holder.layout.largest, self.options.listen)
+        transport = GrpcTransport(plan, me, identity, holder.largest_layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
         self.watch = watch = Watch(agent)
         agent.on_visit = watch.visited
@@ -264,16 +268,21 @@ class Site:
         standard = self.local.standard(held.told)
         large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
         model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
-        disagreement = float(np.linalg.norm(held.x[me] - held.estimate))
+        asking = holder.asking
+        if held.reason == Reason.NO_MINIMUM and asking is not None:
+            raise NoMinimumError(asking.goal(None).why_none)
+        disagreement = float(np.linalg.norm(held.x[me] - held.estimate)) if asking is None else 0.0
         notes = ModelNotes(
             run=plan.run,
             epoch=plan.epoch,
-            hops=held.hop - holder.first_hop,
+            hops=_hops(plan, holder),
             members=tuple(one.name for one in plan.members),
             reason=_why_it_stopped(plan, holder),
-            residuals=FinalResiduals(_proven(plan, held.reason), disagreement),
+            residuals=FinalResiduals(_proven(plan, holder), disagreement),
             standard=standard,
             ring_digest=signed.digest,
+            questions=0 if asking is None else len(asking.held.answered),
+            doubt="" if asking is None else asking.held.doubt,
         )
         if self.options.model is not None:
             if large:
@@ -290,20 +299,36 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
 
 
+def _hops(plan: RingPlan, holder: Holder) -> int:
+    """How many hops the fit took."""
+    made = holder.held.hop - holder.first_hop
+    return made if holder.asking is None else made * len(plan.order)
+
+
 def _why_it_stopped(plan: RingPlan, holder: Holder) -> str:
     """Why the ring stopped, in words."""
-    held = holder.held
-    hops = held.hop - holder.first_hop
+    held, asking = holder.held, holder.asking
+    hops = _hops(plan, holder)
+    laps = "" if asking is None else f"{len(asking.held.answered)} laps, "
+    after = f"after {laps}{hops:,} hops"
+    if held.reason == Reason.ASKED:
+        return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, {after}."
+    if held.reason == Reason.NO_MINIMUM:
+        return f"There is no best model: the ring stopped {after}."
+    if asking is not None:
+        if held.reason == Reason.CONTENT:
+            return f"The {plan.agents} sites have found the best fit {after}: all were asked there, and the sum of their slopes is 0."
+        return f"The sites came no further {after}: the sum of their slopes is not 0 yet."
     if held.reason == Reason.CONTENT:
-        return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} after {hops:,} hops, and confirmed it."
-    if held.reason == Reason.HOPS:
-        return f"The {hops:,} hops that the ring file allows were made."
-    return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, after {hops:,} hops."
+        return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} {after}, and confirmed it."
+    return f"The {hops:,} hops that the ring file allows were made."
 
 
-def _proven(plan: RingPlan, reason: Reason | None) -> float | None:
+def _proven(plan: RingPlan, holder: Holder) -> float | None:
     """What the mean gradient is at most: where all were content, that is proven by their own residuals."""
-    return plan.stopping.tolerance if reason == Reason.CONTENT else None
+    if holder.asking is not None:
+        return holder.asking.held.residual
+    return plan.stopping.tolerance if holder.held.reason == Reason.CONTENT else None
 
 
 def ask(folder: Path, run_id: str, what: str, wanted: bool = True) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -67,8 +67,12 @@ class Goal:
             return float(np.linalg.norm(step))
         return float(np.linalg.norm(point - self.regulariser.prox(point - step, 1.0 / self.agents)))
 
+    def relative_to(self, first: Total) -> Goal:
+        """The tolerance is of the gradient at the start, where that is larger than 1: units must not matter."""
+        return replace(self, tolerance=self.tolerance * max(1.0, float(np.linalg.norm(first.gradient)) / self.agents))
+
     def check(self, total: Total) -> None:
-        """Refuse what has no minimiser, or no finite value."""
+        """Refuse what has no minimiser."""
         if total.value < self.least:
             raise NoMinimiserError(self.why_none)
 
@@ -86,10 +90,27 @@ Asking = Generator[Question, Total, Found]
 
 
 class Optimiser(Protocol):
-    """Something that turns totals into questions."""
+    """Something that turns totals into questions, of the kinds that it says."""
+
+    @property
+    def asks(self) -> tuple[Asked, ...]:
+        """What it may ask for."""
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
+
+
+@register(Optimiser, "auto")
+@dataclass(frozen=True)
+class Auto:
+    """Whichever optimiser suits the problem's kind and size."""
+
+    name: ClassVar[str] = "an optimiser that follows from the problem"
+    asks: ClassVar[tuple[Asked, ...]] = ()
+
+    def questions(self, goal: Goal) -> Asking:
+        """It is chosen before anything is asked."""
+        raise ValueError("The optimiser follows from the problem: ask resolved(problem) of the algorithm.")
 
 
 # ---------------------------------------------------------------- the quadratic model, solved in public
@@ -165,11 +186,12 @@ class NormalEquations:
     """
 
     name: ClassVar[str] = "normal equations"
+    asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT_AND_HESSIAN, Asked.GRADIENT)
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
         total = yield Question(Asked.GRADIENT_AND_HESSIAN)
-        goal.check(total)
+        goal = goal.relative_to(total)
         assert total.hessian is not None
         hessian, z = total.hessian, goal.origin
         following, before = model_minimiser(hessian, total.gradient, z, goal.regulariser), np.inf
@@ -195,6 +217,7 @@ class ConjugateGradients:
     """
 
     name: ClassVar[str] = "conjugate gradients"
+    asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT, Asked.HESSIAN_TIMES_DIRECTION, Asked.NOTHING)
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
@@ -204,7 +227,8 @@ class ConjugateGradients:
                 "NormalEquations, or LBFGS where there are many unknowns."
             )
         z = goal.origin
-        gradient = (yield Question(Asked.GRADIENT)).gradient
+        total = yield Question(Asked.GRADIENT)
+        goal, gradient = goal.relative_to(total), total.gradient
         residual, before, asked = goal.residual(z, gradient), np.inf, 0
         while residual > goal.tolerance and residual < 0.5 * before and asked < goal.most:
             ahead, left, step = -gradient, -gradient, None
@@ -237,12 +261,14 @@ class Newton:
     """Each lap asks for gradient, Hessian and value, p(p + 3)/2 + 1 numbers; with a regulariser it is the proximal Newton method."""
 
     name: ClassVar[str] = "Newton's method"
+    asks: ClassVar[tuple[Asked, ...]] = (Asked.VALUE_GRADIENT_AND_HESSIAN, Asked.GRADIENT_AND_HESSIAN)
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
         asked = Asked.VALUE_GRADIENT_AND_HESSIAN if goal.values else Asked.GRADIENT_AND_HESSIAN
         z, before, laps = goal.origin, np.inf, 0
         total = yield Question(asked)
+        goal = goal.relative_to(total)
         while True:
             goal.check(total)
             assert total.hessian is not None
@@ -290,12 +316,13 @@ class LBFGS:
     """
 
     name: ClassVar[str] = "L-BFGS"
+    asks: ClassVar[tuple[Asked, ...]] = (Asked.VALUE_AND_GRADIENT, Asked.GRADIENT)
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
         asked = Asked.VALUE_AND_GRADIENT if goal.values else Asked.GRADIENT
         total = yield Question(asked)
-        goal.check(total)
+        goal = goal.relative_to(total)
         best, residual, length = goal.origin, goal.residual(goal.origin, total.gradient), 1.0
         for _ in range(RESTARTS):
             if residual <= goal.tolerance:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class Asked(IntEnum):
     HESSIAN_TIMES_DIRECTION = 5
 
 
+# What is told with a question, as bits above what is asked.
+POINT, STEP, DIRECTION = 8, 16, 32
 VALUES = (Asked.VALUE_AND_GRADIENT, Asked.VALUE_GRADIENT_AND_HESSIAN)
 HESSIANS = (Asked.GRADIENT_AND_HESSIAN, Asked.VALUE_GRADIENT_AND_HESSIAN)
 
@@ -38,8 +41,7 @@ def numbers_asked(asked: Asked, dim: int) -> int:
     return dim + (asked in VALUES) + (asked in HESSIANS) * dim * (dim + 1) // 2
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
+class Place(NamedTuple):
     """What is public between two laps: the point at which all answer, and the direction that was told last."""
 
     point: Vector
@@ -60,6 +62,12 @@ class Question:
     step: float | None = None
 
     @property
+    def kind(self) -> int:
+        """What is asked and what is told, as one small number."""
+        told = ((self.point, POINT), (self.step, STEP), (self.direction, DIRECTION))
+        return int(self.asked) | sum(bit for part, bit in told if part is not None)
+
+    @property
     def told(self) -> Vector:
         """The numbers that are told: a point, a step, a direction, as far as there are any."""
         step = None if self.step is None else np.array([self.step])
@@ -74,6 +82,32 @@ class Question:
 
 
 _NONE: Vector = np.zeros(0)
+
+
+def kinds_of(asked: Asked) -> tuple[int, ...]:
+    """The kinds of question that ask for this, with all that may be told."""
+    if asked == Asked.HESSIAN_TIMES_DIRECTION:
+        return (asked | DIRECTION, asked | DIRECTION | STEP)
+    return (int(asked), asked | POINT, asked | STEP)
+
+
+def asked_in(kind: int) -> Asked:
+    """What a kind of question asks for."""
+    return Asked(kind & (POINT - 1))
+
+
+def numbers_told(kind: int, dim: int) -> int:
+    """How many numbers are told with a kind of question."""
+    return dim * (bool(kind & POINT) + bool(kind & DIRECTION)) + bool(kind & STEP)
+
+
+def question_of(kind: int, told: Vector, dim: int) -> Question:
+    """The question of a kind with these numbers."""
+    point = told[:dim] if kind & POINT else None
+    rest = told[dim:] if kind & POINT else told
+    step = float(rest[0]) if kind & STEP else None
+    direction = rest[bool(kind & STEP) :] if kind & DIRECTION else None
+    return Question(asked_in(kind), point, direction, step)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
-from roundelay.algorithms.sealed.optimisers import LBFGS, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.algorithms.sealed.optimisers import LBFGS, Auto, ConjugateGradients, Newton, NormalEquations, Optimiser
 from roundelay.kernels.checks import whole_number
 from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 from roundelay.problems import Problem, Regulariser
@@ -73,7 +73,9 @@ class SealedLaps:
     tunable: ClassVar[tuple[Tunable, ...]] = ()
 
     def __post_init__(self) -> None:
-        if self.optimiser != "auto" and (isinstance(self.optimiser, type) or not hasattr(self.optimiser, "questions")):
+        if self.optimiser == "auto":
+            object.__setattr__(self, "optimiser", Auto())
+        if isinstance(self.optimiser, type) or not hasattr(self.optimiser, "questions"):
             raise ValueError(f'optimiser is {self.optimiser!r}: use "auto", or an object such as roundelay.Newton().')
         whole_number("bits", self.bits)
         _ = self.grid
@@ -87,24 +89,28 @@ class SealedLaps:
     def resolved(self, problem: Problem) -> Self:
         """With the optimiser that suits the problem, where that was left open."""
         known = Smoothness(problem.dim, problem.is_quadratic, problem.has_hessians, problem.has_values)
-        check_suits(self.optimiser, known)
+        check_suits(self.by, known)
         return replace(self, optimiser=self.chosen(known).optimiser)
 
     def chosen(self, known: Smoothness, waiting: float = 0.0) -> Choice:
         """The optimiser, and why; `waiting` is what a hop costs besides its numbers, in numbers."""
-        if self.optimiser != "auto":
-            return Choice(self.optimiser, f"{_name(self.optimiser)}, as was asked for.")
-        return choose(known, self.regulariser, waiting)
+        if isinstance(self.optimiser, Auto):
+            return choose(known, self.regulariser, waiting)
+        return Choice(self.by, f"{_name(self.by)}, as was asked for.")
+
+    @property
+    def by(self) -> Optimiser:
+        """The optimiser itself."""
+        assert not isinstance(self.optimiser, str)
+        return self.optimiser
 
     def parts(self) -> SealedMethod:
         """What the engine runs."""
-        if self.optimiser == "auto":
-            raise ValueError("The optimiser follows from the problem: ask resolved(problem).parts().")
-        return SealedMethod(self.optimiser, self.regulariser, self.grid, _name(self.optimiser))
+        return SealedMethod(self.by, self.regulariser, self.grid, _name(self.by))
 
     def conditions(self, problem: Problem) -> Conditions:
         """It solves what is smooth, and with one minimum."""
-        method = self.resolved(problem).optimiser
+        method = self.resolved(problem).by
         return Conditions(
             [
                 Condition(
@@ -114,7 +120,7 @@ class SealedLaps:
         )
 
 
-def check_suits(optimiser: Optimiser | Literal["auto"], known: Smoothness) -> None:
+def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
     """Refuse an optimiser that asks for what a problem does not have."""
     quadratic = isinstance(optimiser, NormalEquations | ConjugateGradients)
     if quadratic and not known.is_quadratic:
@@ -161,8 +167,6 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
     )
 
 
-def _name(optimiser: Optimiser | Literal["auto"]) -> str:
-    if isinstance(optimiser, str):
-        return "an optimiser that follows from the problem"
+def _name(optimiser: Optimiser) -> str:
     name = str(getattr(optimiser, "name", type(optimiser).__name__))
     return name[0].upper() + name[1:]

@@ -16,10 +16,12 @@ from roundelay.cli.ring.words import plan_content, print_written
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.invitations import Invitation
-    from roundelay.agents.agreement.plan import Column, RingPlan
+    from roundelay.agents.agreement.plan import Column, RingPlan, Task
 
-# In a ring of real sites PI-ADMM1 hides the gradients, and standardised data want a smaller ρ than the paper's.
-USUAL = {"start": "sealed", "rho": "1.0"}
+# What a ring of real sites has unless it is set otherwise: sums exact in any units; for PI-ADMM1 a start that hides the gradients,
+# and a smaller ρ than the paper's, since the data are standardised.
+USUAL = {"SealedLaps": {"wide": "true"}, "PIADMM1": {"start": "sealed", "rho": "1.0"}}
+SEALED_TOLERANCE, TOKEN_TOLERANCE = 1e-11, 1e-9
 
 
 Fit = Annotated[
@@ -41,15 +43,23 @@ def plan(
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     out: Out,
     algorithm: Annotated[
-        str, typer.Option(help="A method with one token; PIADMM1 has start=sealed and rho=1 unless set otherwise.")
-    ] = "PIADMM1",
-    rho: Annotated[float | None, typer.Option(help="ρ, short for --set rho=….")] = None,
+        str,
+        typer.Option(help="SealedLaps, which shows nobody anything but sums; or a method with one token, as PIADMM1."),
+    ] = "SealedLaps",
+    rho: Annotated[float | None, typer.Option(help="ρ of a method with a token, short for --set rho=….")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Stop when every site is content within this; 0 for never.")] = 1e-9,
-    hops: Annotated[int, typer.Option(help="Stop after so many hops at the latest.")] = 10_000_000,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Stop within this of the best fit; 0 for never. Usually left out.")
+    ] = None,
+    hops: Annotated[int, typer.Option(help="Stop a token after so many hops at the latest.")] = 10_000_000,
+    questions: Annotated[int, typer.Option(help="Ask at most so many questions, in sealed laps.")] = 200,
+    lasso: Annotated[
+        float,
+        typer.Option(help="λ of λ‖coefficients‖₁, which leaves out what does not help much (in standardised units)."),
+    ] = 0.0,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
     missing: Annotated[
         EmptyCells, typer.Option(help="Whether a row with an empty cell is refused or dropped.")
@@ -65,14 +75,14 @@ def plan(
 ) -> None:
     """Plan a ring from the sites' invitations, and sign the ring file.
 
-    The token goes round a cycle through all sites where their links have one, else a closed walk. Compare the
+    A baton goes round a cycle through all sites where their links have one, else a closed walk. Compare the
     fingerprints with those that the sites read to you. Every site, yours too, must accept the ring file.
 
     \b
     Example:
       roundelay ring plan *.invitation.toml --folder oslo --task logistic --target outcome --out ring.toml
-      roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --rho 10
-        --set defence=contribution-noise --links links.txt --out ring.toml
+      roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --algorithm piadmm1
+        --rho 10 --set defence=contribution-noise --links links.txt --out ring.toml
     """
     from roundelay.agents.agreement.epochs import plan_ring
     from roundelay.agents.agreement.plan import Stopping, Task
@@ -80,10 +90,9 @@ def plan(
     sites = read_invitations(invitations)
     features, explained = _split(sites, target)
     fit = Task(task, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
-    stopping = Stopping(tolerance if tolerance != 0.0 else None, hops)
-    planned = plan_ring(
-        sites, read_links(links), _algorithm(algorithm, rho, settings or []), fit, stopping, first, warm
-    )
+    method = algorithm_for(fit, len(sites), algorithm, rho, settings or [], lasso)
+    stopping = Stopping(_within(tolerance, method), hops, questions)
+    planned = plan_ring(sites, read_links(links), method, fit, stopping, first, warm)
     _check_that_it_stops(planned)
     signed = sign_plan(planned, folder, out)
     if as_json:
@@ -108,21 +117,44 @@ def _split(sites: Sequence[Invitation], target: str) -> tuple[tuple[Column, ...]
     return tuple(column for column in columns if column != explained), explained
 
 
-def _algorithm(name: str, rho: float | None, settings: Sequence[str]) -> Any:
-    from roundelay.algorithms.token.incremental import PIADMM1
+def algorithm_for(
+    fit: Task, sites: int, name: str, rho: float | None, settings: Sequence[str], lasso: float = 0.0
+) -> Any:
+    """The algorithm with what a ring usually has, unless it is set otherwise."""
     from roundelay.cli.settings import algorithm_named, configured
 
     kind = algorithm_named(name)
     words = [*([] if rho is None else [f"rho={rho!r}"]), *settings]
+    if lasso:
+        if fit.has_constant:
+            raise ValueError(
+                "--lasso would draw the intercept towards 0 as well: add --no-intercept, or leave --lasso out and use --ridge."
+            )
+        words.append(f"regulariser=l1:{sites * lasso!r}")  # the sites' functions add up to N times the pooled one
     chosen = {word.partition("=")[0].strip() for word in words}
-    if kind is PIADMM1:
-        words += [f"{option}={value}" for option, value in USUAL.items() if option not in chosen]
-    return configured(kind, words)
+    usual = USUAL.get(kind.__name__, {})
+    return configured(kind, [*words, *(f"{option}={value}" for option, value in usual.items() if option not in chosen)])
+
+
+def _within(tolerance: float | None, method: Any) -> float | None:
+    """The tolerance of the plan; None where the ring is not to stop by itself."""
+    if tolerance is None:
+        return usual_tolerance(method)
+    return tolerance if tolerance != 0.0 else None
+
+
+def usual_tolerance(method: Any) -> float:
+    """How close to the best fit a ring goes on, where nobody says."""
+    from roundelay.algorithms.sealed.sealed_laps import SealedLaps
+
+    return SEALED_TOLERANCE if isinstance(method, SealedLaps) else TOKEN_TOLERANCE
 
 
 def _check_that_it_stops(plan: RingPlan) -> None:
     tolerance = plan.stopping.tolerance
-    why = "" if tolerance is None else plan.method.no_contentment(tolerance, plan.dim, plan.agents)
+    if tolerance is None or plan.choice is not None:
+        return
+    why = plan.method.no_contentment(tolerance, plan.dim, plan.agents)
     if why:
         raise ValueError(
             f"The ring can't stop by itself within {tolerance:g}: {why}. Use another --tolerance, or 0 to stop after "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli.output import stderr_console
-from roundelay.cli.ring.planning import Fit
+from roundelay.cli.ring.planning import Fit, algorithm_for, usual_tolerance
 
 if TYPE_CHECKING:
     from roundelay.agents.site.rehearsal import Rehearsal
@@ -25,9 +25,11 @@ def up(
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
     task: Fit = "least_squares",
-    rho: Annotated[float, typer.Option(help="ρ of PI-ADMM1, in standardised units.")] = 0.3,
+    algorithm: Annotated[str, typer.Option(help="SealedLaps, or a method with one token, as PIADMM1.")] = "SealedLaps",
+    rho: Annotated[float | None, typer.Option(help="ρ of a method with a token, in standardised units.")] = None,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
-    tolerance: Annotated[float, typer.Option(help="Stop when every site is content within this.")] = 1e-9,
+    lasso: Annotated[float, typer.Option(help="λ of λ‖coefficients‖₁.")] = 0.0,
+    tolerance: Annotated[float | None, typer.Option(help="Stop within this of the best fit.")] = None,
     folder: Annotated[Path, typer.Option(help="Where the sites' folders go; it must not exist.")] = Path("out/ring"),
 ) -> None:
     """Try a whole ring on this machine: one process a site, with keys, certificates and journals of its own.
@@ -41,20 +43,17 @@ def up(
     """
     from roundelay.agents.agreement.plan import Stopping
     from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
-    from roundelay.algorithms.parts.starts import SealedStart
-    from roundelay.algorithms.token.incremental import PIADMM1
 
     if folder.exists():
         raise ValueError(f"The folder {folder} exists already: remove it, or name another by --folder.")
     header, rows = _read(data)
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), agents, seed=0)]
     names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
-    algorithm = PIADMM1(rho=rho, start=SealedStart())
     fit = fit_by_all_others(header, target, task, ridge)
+    method = algorithm_for(fit, agents, algorithm, rho, (), lasso)
+    stopping = Stopping(usual_tolerance(method) if tolerance is None else tolerance)
     try:
-        rehearsal = prepare_ring(
-            folder, header, dict(zip(names, parts, strict=True)), fit, algorithm, Stopping(tolerance)
-        )
+        rehearsal = prepare_ring(folder, header, dict(zip(names, parts, strict=True)), fit, method, stopping)
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -99,6 +98,8 @@ def run_all(rehearsal: Rehearsal, at_hop: tuple[int, Callable[[], None]] | None 
 
 
 def _words(status: dict[str, Any]) -> str:
+    if status.get("questions"):
+        return f"lap {status['questions']}"
     residuals = status.get("residuals") or []
     unrest = residuals[-1].get("unrest") if residuals else None
     return f"hop {status['hop']:,}" + ("" if unrest is None else f", residual {unrest:.1e}")

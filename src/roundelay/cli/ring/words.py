@@ -26,9 +26,9 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
         typer.echo(f"  {member.name}, {member.address or 'no address, it dials the others'}")
         typer.echo(f"    fingerprint {fingerprint(member.certificate)}")
         typer.echo(f"    good until {expiry(member.certificate):%Y-%m-%d}")
-    typer.echo(f"\nThe token goes {_way(plan)}.")
+    typer.echo(f"\nThe baton goes {_way(plan)}.")
     typer.echo(f"It fits {fit_in_words(plan.task)}.")
-    typer.echo(f"The algorithm is {plan.algorithm!r}.")
+    typer.echo(_method_in_words(plan))
     typer.echo(_stop_in_words(plan))
     if new:
         typer.echo(f"\nNew against epoch {plan.epoch - 1}:")
@@ -95,7 +95,21 @@ def _way(plan: RingPlan) -> str:
     return f"{' – '.join((*names, names[0]))}"
 
 
+def _method_in_words(plan: RingPlan) -> str:
+    """How it is fitted, and what that shows to whom."""
+    if plan.choice is None:
+        return f"The algorithm is {plan.algorithm!r}. A site's two neighbours see the token before and after its visit."
+    regulariser = plan.algorithm.regulariser
+    with_it = "" if regulariser.is_zero else f" The model is subject to {regulariser!r}."
+    return (
+        f"In each lap all sites add up one answer, each under masks that cancel; nobody sees anything but the sum over all sites. "
+        f"{plan.choice.words}{with_it}"
+    )
+
+
 def _stop_in_words(plan: RingPlan) -> str:
+    if plan.choice is not None:
+        return f"It stops at the best fit, or after {plan.stopping.questions} questions at the latest."
     if plan.stopping.tolerance is None:
         return f"It stops after {plan.stopping.hops} hops."
     return (

@@ -1,0 +1,365 @@
+"""Sealed laps on a ring: what a member answers to a question, and how the first member finds the next one.
+
+The mathematics of `algorithms/sealed`, for one member. What a member adds follows from the public place and its own data; it is
+never added twice with other numbers under one mask, since the mask is of the question's number and the answer is on disk, or
+follows bit for bit from what is, before it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
+from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
+from roundelay.algorithms.sealed.questions import (
+    Asked,
+    Place,
+    Question,
+    answers,
+    asked_in,
+    kinds_of,
+    numbers_asked,
+    numbers_told,
+    question_of,
+    total_of,
+)
+from roundelay.algorithms.sealed.sealed_laps import SealedLaps
+from roundelay.kernels import Vector
+from roundelay.kernels.random import Words
+from roundelay.masks import my_seal
+
+if TYPE_CHECKING:
+    from roundelay.agents.protocol.holder import HandOver, Holder
+
+# So many numbers of all totals together are told to everybody at the end, so that each can replay the optimiser.
+MOST_TOLD = 2_000_000
+# Two computers that run the optimiser on the same totals find points that differ by rounding, more where the sums are
+# ill-conditioned; beyond this it was another question.
+LIKENESS = 1e-5
+# A new epoch begins this far from where the last one was, in parts of its size: no point is asked again with other members.
+ASIDE = 1e-3
+# What stands before the point in the baton that ends a run.
+ENDING = 1
+
+
+class Answered(NamedTuple):
+    """A question that this member has answered: its kind, what was told with it, and the total where it is known.
+
+    Long vectors are not kept: then they are None.
+    """
+
+    number: int
+    kind: int
+    told: Vector | None
+    total: Vector | None
+
+
+@dataclass(eq=False)
+class Questions:
+    """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet."""
+
+    place: Place | None = None
+    answered: list[Answered] = field(default_factory=list)
+    changed: set[int] = field(default_factory=set)
+    residual: float = float("nan")
+    doubt: str = ""
+
+    def note(self, one: Answered) -> None:
+        """Keep it, and have it written."""
+        self.answered[one.number :] = [one]
+        self.changed.add(one.number)
+
+    def written(self) -> None:
+        """All is on disk: what is too long to be told in the end need not be in memory too."""
+        self.changed.clear()
+        if sum(len(one.total) for one in self.answered if one.total is not None) > MOST_TOLD:
+            self.answered = [one._replace(total=None) for one in self.answered]
+
+
+def question_sizes(plan: RingPlan) -> dict[int, int]:
+    """How many numbers the baton of each kind of question has, of those that the plan's optimiser may ask; none for a token."""
+    if plan.choice is None:
+        return {}
+    dim, words = plan.dim, plan.algorithm.grid.words
+    return {
+        kind: numbers_told(kind, dim) + words * numbers_asked(asked, dim)
+        for asked in plan.choice.optimiser.asks
+        for kind in kinds_of(asked)
+    }
+
+
+def places_of(answered: Iterable[Answered], plan: RingPlan) -> list[Vector]:
+    """The points at which these questions were answered, as far as they were kept."""
+    place, points = Place(np.zeros(plan.dim), np.zeros(0)), []
+    for one in answered:
+        if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim):
+            break
+        place = question_of(one.kind, one.told, plan.dim).moved(place)
+        points.append(place.point)
+    return points
+
+
+class Asking:
+    """A member of a ring of sealed laps, on behalf of its holder."""
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder, self.plan, self.me = holder, holder.plan, holder.me
+        self.algorithm: SealedLaps = holder.plan.algorithm
+        assert holder.plan.choice is not None
+        self.optimiser = holder.plan.choice.optimiser
+        self.held = Questions()
+        # Totals of this epoch as they stand on disk, for a replay; places at which this member answered in other epochs.
+        self.on_disk: Callable[[], Iterable[Vector]] = tuple
+        self.elsewhere: list[Vector] = []
+        self._optimising: Optimising | None = None
+
+    # ------------------------------------------------------------ what all know
+
+    def goal(self, start: Vector | None) -> Goal:
+        """What is to be found, from where."""
+        problem, plan = self.holder.problem, self.plan
+        least, why = self.holder.local.no_minimiser(self.holder.held.told)
+        return Goal(
+            plan.dim,
+            plan.agents,
+            self.algorithm.regulariser,
+            plan.stopping.tolerance or 0.0,
+            problem.has_values,
+            problem.has_hessians,
+            start,
+            least,
+            why,
+            plan.stopping.questions,
+        )
+
+    def start(self) -> Vector | None:
+        """Where all stand before the first question: the model of an earlier run, or the origin."""
+        holder = self.holder
+        return holder.warm(holder.held.told) if self.plan.warm and holder.warm is not None else None
+
+    @property
+    def place(self) -> Place:
+        """Where all stand now."""
+        if self.held.place is None:
+            start = self.start()
+            self.held.place = Place(np.zeros(self.plan.dim) if start is None else start, np.zeros(0))
+        return self.held.place
+
+    @property
+    def ending(self) -> int:
+        """How many numbers the last baton has: the residual, the point, and the totals where they are not too many."""
+        told = sum(numbers_asked(asked_in(one.kind), self.plan.dim) for one in self.held.answered)
+        return ENDING + self.plan.dim + (told if told <= MOST_TOLD else 0)
+
+    # ------------------------------------------------------------ the first member
+
+    def first(self) -> HandOver:
+        """The first question of the epoch."""
+        start = self._start_of_epoch()
+        self._optimising = self.optimiser.questions(self.goal(start))
+        question = next(self._optimising)
+        return self._ask(question if self.plan.epoch == 0 else replace(question, point=start))
+
+    def _start_of_epoch(self) -> Vector | None:
+        """Where an epoch begins: beside the last point, since what was asked there was asked with other members."""
+        if self.plan.epoch == 0:
+            return self.start()
+        point = self.place.point
+        draws = np.random.Generator(np.random.Philox(key=[self.holder.seed, self.plan.epoch]))
+        return point + ASIDE * max(float(np.abs(point).max()), 1.0) * draws.standard_normal(len(point))
+
+    def _ask(self, question: Question) -> HandOver:
+        number = len(self.held.answered)
+        told = question.told
+        numbers = np.concatenate([told.view(np.uint64), self._words(number, question)])
+        return self.holder.start_lap(Phase.ASK, question.kind, self.holder.first_hop + number, numbers)
+
+    def _closed(self, baton: Baton) -> HandOver:
+        """The lap is closed: the masks have cancelled, and the optimiser is told the total."""
+        held, dim = self.held, self.plan.dim
+        last = held.answered[-1]
+        total = self.algorithm.grid.decode(baton.numbers[numbers_told(last.kind, dim) :])
+        optimising = self._replayed()
+        held.note(last._replace(total=total))
+        if asked_in(last.kind) not in (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION):
+            gradient = total_of(asked_in(last.kind), total, dim).gradient
+            held.residual = self.goal(None).residual(self.place.point, gradient)
+        if baton.content or self.holder.wants_to_stop:
+            return self._end(Reason.ASKED, baton.content or 1 << self.me)
+        try:
+            if len(held.answered) >= self.plan.stopping.questions:
+                return self._end(Reason.HOPS)
+            return self._ask(optimising.send(total_of(asked_in(last.kind), total, dim)))
+        except StopIteration as end:
+            found: Found = end.value
+            return self._end(Reason.CONTENT if found.converged else Reason.HOPS)
+        except NoMinimiserError:
+            return self._end(Reason.NO_MINIMUM)
+
+    def _replayed(self) -> Optimising:
+        """The optimiser, as it waits for the total of the last question: after a restart it is run again."""
+        if self._optimising is None:
+            first = self.held.answered[0]
+            start = self.start() if self.plan.epoch == 0 else first.told
+            optimising = self.optimiser.questions(self.goal(start))
+            next(optimising)
+            for one, total in zip(self.held.answered, self.on_disk(), strict=False):
+                optimising.send(total_of(asked_in(one.kind), total, self.plan.dim))
+            self._optimising = optimising
+        return self._optimising
+
+    def _end(self, reason: Reason, wished: int = 0) -> HandOver:
+        held = self.held
+        kept = [one.total for one in held.answered if one.total is not None]
+        told = kept if self.ending > ENDING + self.plan.dim else []
+        numbers = np.concatenate([[held.residual], self.place.point, *told])
+        done = self.holder.start_lap(Phase.DONE, reason, self.holder.first_hop + len(held.answered), numbers)
+        return done._replace(baton=self.ended(done.baton._replace(content=wished)))
+
+    # ------------------------------------------------------------ every member
+
+    def act(self, baton: Baton) -> HandOver:
+        """What this member makes of a question."""
+        lap = self.holder.lap_of(Phase.ASK, baton.origin, baton.hop)
+        if baton.step == len(lap.order):
+            return self._closed(baton)
+        return self.holder.pass_on(baton, lap, self._answer)
+
+    def _answer(self, baton: Baton) -> Baton:
+        told = numbers_told(baton.purpose, self.plan.dim)
+        question = question_of(baton.purpose, baton.numbers[:told].view(np.float64), self.plan.dim)
+        words = self._words(baton.hop - self.holder.first_hop, question)
+        added = self.algorithm.grid.add(baton.numbers[told:], words)
+        wish = (1 << self.me) * self.holder.wants_to_stop
+        return baton._replace(numbers=np.concatenate([baton.numbers[:told], added]), content=baton.content | wish)
+
+    def _words(self, number: int, question: Question) -> Words:
+        """This member's answer, under its mask for this question."""
+        holder, grid = self.holder, self.algorithm.grid
+        place = question.moved(self.place)
+        answer = answers(holder.problem, question.asked, place)[0]
+        if not all_finite(answer):
+            raise holder.not_finite(f"answer to question {number}")
+        grid.check(answer, self.plan.agents, "The largest number of this site's answer")
+        self.held.place = Place(np.array(place.point), np.array(place.direction))
+        told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
+        self.held.note(Answered(number, question.kind, told, None))
+        holder.held.hop = holder.first_hop + number + 1
+        turn = 1 + len(holder.local.sums) + number
+        return grid.add(
+            grid.encode(answer), my_seal(holder.secrets, self.me, self.plan.agents, len(answer), turn, grid)
+        )
+
+    def check(self, baton: Baton) -> None:
+        """Refuse a question that no honest first member asks now."""
+        order, works = self.holder.lap_of(baton.phase, baton.origin, baton.hop)
+        number, known = baton.hop - self.holder.first_hop, len(self.held.answered)
+        if baton.origin != order[0] or not 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE):
+            raise BatonError("The baton's lap did not begin at the first member, or is longer than a lap.")
+        if order[baton.step % len(order)] != self.me:
+            raise BatonError(f"The baton is at step {baton.step} of its lap, which is not this member's.")
+        if baton.phase == Phase.DONE:
+            self._check_end(baton, number)
+            return
+        back = baton.step == len(order)
+        adds = not back and works[baton.step]
+        if number != (known if adds else known - 1):
+            raise BatonError(
+                f"The baton asks question {number}, but this member has answered {known}: a mask is used once, and questions come "
+                "in order."
+            )
+        if number >= self.plan.stopping.questions:
+            raise BatonError(f"This is question {number}, but the ring file allows {self.plan.stopping.questions}.")
+        told = baton.numbers[: numbers_told(baton.purpose, self.plan.dim)].view(np.float64)
+        if not all_finite(told):
+            raise BatonError("The baton tells a number that is not finite.")
+        if adds:
+            self._check_new(baton, told)
+
+    def _check_new(self, baton: Baton, told: Vector) -> None:
+        """Refuse a place at which this member has answered with other members."""
+        question = question_of(baton.purpose, told, self.plan.dim)
+        if question.step is not None and len(self.place.direction) != self.plan.dim:
+            raise BatonError("The baton tells a step, but no direction has been told.")
+        if self.plan.epoch and baton.hop == self.holder.first_hop and question.point is None:
+            raise BatonError("The first question of a new epoch does not tell its point.")
+        point = question.moved(self.place).point
+        if question.asked != Asked.NOTHING and any(np.array_equal(point, other) for other in self.elsewhere):
+            raise BatonError(
+                "The baton asks at a point at which this member has answered in another epoch, with other members: the difference "
+                "would be theirs alone."
+            )
+
+    # ------------------------------------------------------------ the end
+
+    def _check_end(self, baton: Baton, number: int) -> None:
+        """The end must be where this member itself has answered last."""
+        point = baton.numbers[ENDING : ENDING + self.plan.dim]
+        if number != len(self.held.answered) or not np.array_equal(point, self.place.point):
+            raise BatonError(
+                "The baton ends the run at another point than the one at which this member was asked last: it would not be what the "
+                "sites have found."
+            )
+
+    def ended(self, baton: Baton) -> Baton:
+        """The run is over: the point is where all stand. Whoever was told the totals replays what was asked."""
+        holder, held = self.holder, self.held
+        holder.held.estimate = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
+        holder.held.reason, holder.held.hop = Reason(baton.purpose), baton.hop
+        wishes = [member for member in range(self.plan.agents) if baton.content >> member & 1]
+        holder.held.ended_by = wishes[0] if wishes else baton.origin
+        held.residual = float(baton.numbers[0])
+        totals = list(self._told_totals(baton.numbers[ENDING + self.plan.dim :]))
+        held.doubt = (
+            self.replayed_doubt(totals)
+            if totals
+            else "The sums are too long to be handed round, and were not replayed."
+        )
+        return baton
+
+    def _told_totals(self, numbers: Vector) -> Iterator[Vector]:
+        begin = 0
+        for one in self.held.answered:
+            count = numbers_asked(asked_in(one.kind), self.plan.dim)
+            if len(numbers):
+                yield numbers[begin : begin + count]
+            begin += count
+
+    def replayed_doubt(self, totals: list[Vector]) -> str:
+        """Replay the agreed optimiser on the totals, and name the first question that it would not have asked; empty if none."""
+        answered, dim = self.held.answered, self.plan.dim
+        start = self.start() if self.plan.epoch == 0 else answered[0].told
+        optimising = self.optimiser.questions(self.goal(start))
+        asker = self.plan.members[self.plan.order[0]].name
+        try:
+            question = next(optimising)
+            for one, total in zip(answered, totals, strict=True):
+                told = question.told if self.plan.epoch == 0 or one.number else one.told
+                if one.told is None or told is None:
+                    return "A question was too long to be kept, and was not replayed."
+                if asked_in(one.kind) != question.asked or not _alike(told, one.told):
+                    return (
+                        f"Question {one.number + 1} is not one that the agreed optimiser would have asked: {asker}, who asks, may have "
+                        "wanted to know the sum of all sites' functions elsewhere."
+                    )
+                if one.number + 1 < len(answered):
+                    question = optimising.send(total_of(question.asked, total, dim))
+        except (StopIteration, NoMinimiserError):
+            return f"More was asked than the agreed optimiser needs: {asker}, who asks, went on after the end."
+        except ValueError as error:
+            return f"The sums that {asker} told can't be those that were formed ({error})."
+        finally:
+            optimising.close()
+        return ""
+
+
+def _alike(one: Vector, other: Vector) -> bool:
+    """Whether two vectors are the same but for rounding."""
+    if len(one) != len(other):
+        return False
+    return bool(np.abs(one - other).max(initial=0.0) <= LIKENESS * (1e-9 + np.abs(other).max(initial=0.0)))
