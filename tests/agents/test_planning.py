@@ -142,7 +142,7 @@ def test_sites_are_not_twins() -> None:
 
 
 def test_a_ring_needs_a_method_with_one_token() -> None:
-    with pytest.raises(ValueError, match="is not a method with one token"):
+    with pytest.raises(ValueError, match="is neither sealed laps nor a method with one token"):
         plan_ring([invited(site("Oslo")), invited(site("Bergen"))], None, object(), TASK)
 
 

@@ -62,8 +62,8 @@ def refused(said: Any, words: str) -> None:
 
 def test_the_whole_way(ring: Ring) -> None:
     told = planned(ring)
-    assert told["algorithm"]["kind"] == "PIADMM1" and told["algorithm"]["rho"] == 1.0
-    assert told["algorithm"]["start"] == {"kind": "SealedStart", "bits": 40}
+    assert told["algorithm"]["kind"] == "SealedLaps" and told["algorithm"]["wide"] is True
+    assert told["algorithm"]["optimiser"] == {"kind": "Auto"}
     assert (
         told["signed_by"] == "Oslo" and told["epoch"] == 0 and sorted(told["order"]) == ["Bergen", "New York", "Oslo"]
     )
@@ -125,7 +125,7 @@ def test_new_keys_are_made_in_place(ring: Ring) -> None:
 def test_an_edited_file_is_refused(ring: Ring) -> None:
     planned(ring)
     text = Path("ring.toml").read_bytes()
-    Path("ring.toml").write_bytes(text.replace(b"rho = 1.0", b"rho = 2.0"))
+    Path("ring.toml").write_bytes(text.replace(b"bits = 44", b"bits = 43"))
     for command in (("show", "ring.toml"), ("accept", "ring.toml", "--folder", "Bergen", "--yes")):
         refused(ring(*command), "The signature of Oslo does not fit ring.toml")
 
@@ -195,8 +195,8 @@ def test_plan_refuses_in_words(ring: Ring) -> None:
         return ring("plan", *invitations(), *PLAN, *more)
 
     refused(plan("--target", "weight"), "There is no column 'weight' in the invitations")
-    refused(plan("--algorithm", "extra"), "is not a method with one token")
-    refused(plan("--algorithm", "pwadmm"), "is not a method with one token")
+    refused(plan("--algorithm", "extra"), "is neither sealed laps nor a method with one token")
+    refused(plan("--algorithm", "pwadmm"), "is neither sealed laps nor a method with one token")
     refused(plan("--algorithm", "nothing"), "There is no algorithm called 'nothing'")
     refused(plan("--set", "x=1"), "has no option 'x'")
     refused(plan("--tolerance", "-1"), "tolerance is -1.0")
@@ -217,18 +217,24 @@ def test_plan_refuses_in_words(ring: Ring) -> None:
 def test_plan_takes_its_options(ring: Ring) -> None:
     Path("links.txt").write_text("# the sites\nOslo Bergen\nOslo, New York\n")
     told = planned(
-        ring, "--rho", "3", "--set", "start=zero", "--set", "defence=contribution-noise", "--tolerance", "0", "--hops", "9",
+        ring, "--algorithm", "piadmm1", "--rho", "3", "--set", "start=zero", "--set", "defence=contribution-noise", "--tolerance", "0", "--hops", "9",
         "--ridge", "0.5", "--missing", "drop", "--no-standardise", "--no-intercept", "--links", "links.txt",
         "--first", "New York",
     )  # fmt: skip
     assert told["algorithm"]["rho"] == 3.0 and told["algorithm"]["start"]["kind"] == "ZeroStart"
     assert told["algorithm"]["defence"]["kind"] == "ContributionNoise"
-    assert told["stopping"] == {"tolerance": None, "hops": 9}
+    assert told["stopping"] == {"tolerance": None, "hops": 9, "questions": 200}
     task = told["task"]
     assert (task["ridge"], task["missing"], task["standardise"], task["intercept"]) == (0.5, "drop", False, False)
     assert told["order"] == ["New York", "Oslo", "Bergen", "Oslo"]
     assert told["links"] == [["New York", "Oslo"], ["Oslo", "Bergen"]]
     assert planned(ring, "--algorithm", "wadmm")["algorithm"]["kind"] == "WADMM"
+    usual = planned(ring, "--algorithm", "PIADMM1")["algorithm"]
+    assert usual["rho"] == 1.0 and usual["start"] == {"kind": "SealedStart", "bits": 40}
+    sealed = planned(ring, "--set", "optimiser=lbfgs", "--questions", "50", "--lasso", "0.1", "--no-intercept")
+    assert sealed["algorithm"]["optimiser"] == {"kind": "LBFGS"} and sealed["stopping"]["questions"] == 50
+    assert sealed["algorithm"]["regulariser"] == {"kind": "L1", "weight": pytest.approx(0.3)}
+    assert sealed["stopping"]["tolerance"] == 1e-11
 
 
 @pytest.mark.parametrize("command", COMMANDS)

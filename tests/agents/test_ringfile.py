@@ -102,7 +102,7 @@ def test_a_plan_that_the_others_refuse_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("ring", "format"), 2, "format"),
+        (("ring", "format"), 1, "format"),
         (("ring", "run"), "x", "The run id is 'x'"),
         (("ring", "epoch"), -1, "The field epoch of .* is -1: use a whole number from 0"),
         (("ring", "epoch"), 1.0, "The field epoch"),

@@ -161,7 +161,7 @@ def test_a_function_that_gives_no_number_stops_the_agent_before_it_sends(tmp_pat
 
     ring = new_ring(tmp_path, ill)
     try:
-        until_the_ill_one_stops(ring, "gave a number that is not finite, so nothing was sent on")
+        until_the_ill_one_stops(ring, "has a number that is not finite, so nothing was sent on")
         for _ in range(2):  # as often as it is started with it
             ring.start(ILL)
             ended: dict[int, int] = {}
