@@ -67,10 +67,8 @@ def run_sealed(request: Request) -> Run:
             report(rows.step[-1], max(rows.step[-1], int(min(most, 2**62))))
             stop = _reason(request, rows, most, len(lap.order))
             try:
-                total = words[0]
-                for one in words[1:]:
-                    total = method.grid.add(total, one)
-                question = asking.send(total_of(question.asked, method.grid.decode(total), problem.dim))
+                total = method.grid.decode(method.grid.total(words))
+                question = asking.send(total_of(question.asked, total, problem.dim))
             except StopIteration as end:
                 found = end.value
                 stop = stop or "found"

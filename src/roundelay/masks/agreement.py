@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +38,8 @@ class AgreedPairs:
 
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
     run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
-    stream of AES-256 in counter mode under a key of the pair's key, the purpose and the turn (HMAC-SHA256), which is safe also
-    where an observer knows what they have masked. Public keys must come over a
+    stream of AES-256 in counter mode, under a key of the pair's key and the purpose (HMAC-SHA256) and with the turn as its nonce,
+    which is safe also where an observer knows what they have masked. Public keys must come over a
     channel that nobody can forge: who can replace them can sit in the middle.
     """
 
@@ -74,8 +75,24 @@ class AgreedPairs:
     def words(self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int) -> Words:
         """Uniform words modulo 2⁶⁴ of each pair, (pairs, count); this agent must be in all of them."""
         places = zip(first.tolist(), second.tolist(), np.asarray(turns).tolist(), strict=True)
-        drawn = [_words(self.key(i, j), purpose, turn, count) for i, j, turn in places]
-        return np.array(drawn, np.uint64).reshape(len(drawn), count)
+        zeros = bytes(8 * count)
+        drawn = [self._stream(i, j, purpose, turn).update(zeros) for i, j, turn in places]
+        whole = drawn[0] if len(drawn) == 1 else b"".join(drawn)
+        return np.frombuffer(whole, "<u8").astype(np.uint64, copy=False).reshape(len(drawn), count)
+
+    def _stream(self, first: int, second: int, purpose: int, turn: int) -> Any:
+        """The stream of a pair for a purpose, from the turn on: AES-256 counts blocks behind the turn."""
+        other = second if first == self.me else first
+        if (other, purpose) not in self._streams:
+            key = hmac.digest(self.key(first, second), purpose.to_bytes(8, "little"), "sha256")
+            self._streams[other, purpose] = _counter_mode(key)
+        stream = self._streams[other, purpose]
+        stream.reset_nonce(turn.to_bytes(8, "big") + bytes(8))
+        return stream
+
+    @cached_property
+    def _streams(self) -> dict[tuple[int, int], Any]:
+        return {}
 
     @cached_property
     def _keys(self) -> tuple[bytes, ...]:
@@ -102,15 +119,11 @@ class AgreedPairs:
         return self.public_keys[self.me]
 
 
-def _words(key: bytes, purpose: int, turn: int, count: int) -> Words:
-    """A stream of its own for every key, purpose and turn."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-    from cryptography.hazmat.primitives.ciphers.modes import CTR
+def _counter_mode(key: bytes) -> Any:
+    """AES-256 in counter mode."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    place = purpose.to_bytes(8, "little") + turn.to_bytes(8, "little")
-    stream = Cipher(AES256(hmac.digest(key, place, "sha256")), CTR(bytes(16))).encryptor()
-    return np.frombuffer(stream.update(bytes(8 * count)), "<u8").astype(np.uint64, copy=False)
+    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
 
 
 def _with_lengths(pieces: Sequence[bytes]) -> bytes:

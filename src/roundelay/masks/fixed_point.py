@@ -35,6 +35,9 @@ class Grid(Protocol):
     def negative(self, words: Words) -> Words:
         """The words that add up to 0 with these."""
 
+    def total(self, rows: Words) -> Words:
+        """The words of the sum of all rows, of which there are fewer than 2³²."""
+
 
 # A word is read as a number from −2⁶³ to 2⁶³ − 1.
 HALF_BITS = 63
@@ -106,6 +109,10 @@ class FixedPoint:
         """The words that add up to 0 with these."""
         return np.uint64(0) - words
 
+    def total(self, rows: Words) -> Words:
+        """The words of the sum of all rows."""
+        return rows.sum(axis=0, dtype=np.uint64)
+
 
 # Beyond this a sum of two thousand million numbers might leave the range.
 WIDEST = math.ldexp(1.0, 62)
@@ -162,6 +169,17 @@ class WideFixedPoint:
         """The words that add up to 0 with these."""
         low = words[..., 0::2]
         return _joined(np.uint64(0) - low, ~words[..., 1::2] + (low == 0))
+
+    def total(self, rows: Words) -> Words:
+        """The words of the sum of all rows: the low words by halves, so that no carry is lost."""
+        low = rows[:, 0::2]
+        lower = (low & _HALF).sum(axis=0, dtype=np.uint64)
+        upper = (low >> _BITS).sum(axis=0, dtype=np.uint64) + (lower >> _BITS)
+        high = rows[:, 1::2].sum(axis=0, dtype=np.uint64) + (upper >> _BITS)
+        return _joined((upper << _BITS) | (lower & _HALF), high)
+
+
+_HALF, _BITS = np.uint64(2**32 - 1), np.uint64(32)
 
 
 def _joined(low: Words, high: Words) -> Words:

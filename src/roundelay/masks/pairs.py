@@ -125,11 +125,16 @@ def seals(secrets: PairSecrets, agents: int, dim: int, turn: int = 0, grid: Grid
 
 def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD) -> Words:
     """The mask of one agent, from its own secrets alone: row `me` of `seals`."""
-    total = np.zeros(grid.words * dim, np.uint64)
-    for other in others(me, agents):  # one after another, since there may be millions of numbers
-        words = secrets.words(np.array([me]), np.array([other]), SEAL, np.array([turn]), grid.words * dim)[0]
-        total = grid.add(total, words if other > me else grid.negative(words))
-    return total
+    rest, count = others(me, agents), grid.words * dim
+    sums = [np.zeros(count, np.uint64), np.zeros(count, np.uint64)]  # with those after, and those before this agent
+    together = max(1, _BLOCK // max(count, 1))  # with millions of numbers one pair after another
+    for begin in range(0, len(rest), together):
+        block = rest[begin : begin + together]
+        between = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count)
+        for before, chosen in enumerate((block > me, block < me)):
+            if chosen.any():
+                sums[before] = grid.add(sums[before], grid.total(between[chosen]))
+    return grid.add(sums[0], grid.negative(sums[1]))
 
 
 # ------------------------------------------------------------ masks: numbers that cancel

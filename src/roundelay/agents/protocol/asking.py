@@ -45,6 +45,7 @@ LIKENESS = 1e-5
 ASIDE = 1e-3
 # What stands before the point in the baton that ends a run.
 ENDING = 1
+_NOTHING: tuple[int, Words] = (-1, np.zeros(0, np.uint64))
 
 
 class Answered(NamedTuple):
@@ -68,16 +69,23 @@ class Questions:
     changed: set[int] = field(default_factory=set)
     residual: float = float("nan")
     doubt: str = ""
+    numbers: int = 0
 
-    def note(self, one: Answered) -> None:
-        """Keep it, and have it written."""
+    def note(self, one: Answered, count: int = 0) -> None:
+        """Keep it, and have it written; a new question adds so many numbers to those that will be told."""
         self.answered[one.number :] = [one]
         self.changed.add(one.number)
+        self.numbers += count
+
+    def take_up(self, answered: list[Answered], dim: int) -> None:
+        """What the journal has of this epoch."""
+        self.answered = answered
+        self.numbers = sum(numbers_asked(asked_in(one.kind), dim) for one in answered)
 
     def written(self) -> None:
         """All is on disk: what is too long to be told in the end need not be in memory too."""
         self.changed.clear()
-        if sum(len(one.total) for one in self.answered if one.total is not None) > MOST_TOLD:
+        if self.numbers > MOST_TOLD:
             self.answered = [one._replace(total=None) for one in self.answered]
 
 
@@ -117,6 +125,7 @@ class Asking:
         self.on_disk: Callable[[], Iterable[Vector]] = tuple
         self.elsewhere: list[Vector] = []
         self._optimising: Optimising | None = None
+        self._prepared: tuple[int, Words] = _NOTHING
 
     # ------------------------------------------------------------ what all know
 
@@ -153,7 +162,7 @@ class Asking:
     @property
     def ending(self) -> int:
         """How many numbers the last baton has: the residual, the point, and the totals where they are not too many."""
-        told = sum(numbers_asked(asked_in(one.kind), self.plan.dim) for one in self.held.answered)
+        told = self.held.numbers
         return ENDING + self.plan.dim + (told if told <= MOST_TOLD else 0)
 
     # ------------------------------------------------------------ the first member
@@ -248,12 +257,28 @@ class Asking:
         grid.check(answer, self.plan.agents, "The largest number of this site's answer")
         self.held.place = Place(np.array(place.point), np.array(place.direction))
         told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
-        self.held.note(Answered(number, question.kind, told, None))
+        self.held.note(Answered(number, question.kind, told, None), len(answer))
         holder.held.hop = holder.first_hop + number + 1
+        return grid.add(grid.encode(answer), self._mask(number, len(answer)))
+
+    def _mask(self, number: int, count: int) -> Words:
+        """The mask of a question, for so many numbers; perhaps it has been prepared."""
+        prepared, mask = self._prepared
+        self._prepared = _NOTHING
+        words = self.algorithm.grid.words * count
+        return mask[:words] if prepared == number and len(mask) >= words else self._drawn(number, count)
+
+    def _drawn(self, number: int, count: int) -> Words:
+        holder = self.holder
         turn = 1 + len(holder.local.sums) + number
-        return grid.add(
-            grid.encode(answer), my_seal(holder.secrets, self.me, self.plan.agents, len(answer), turn, grid)
-        )
+        return my_seal(holder.secrets, self.me, self.plan.agents, count, turn, self.algorithm.grid)
+
+    def prepare(self) -> None:
+        """Draw the mask of the next question while it is elsewhere: as long as the last one, of which it may be the beginning."""
+        if self.held.answered and self.holder.held.reason is None:
+            last = self.held.answered[-1]
+            number, count = last.number + 1, numbers_asked(asked_in(last.kind), self.plan.dim)
+            self._prepared = number, self._drawn(number, count)
 
     def check(self, baton: Baton) -> None:
         """Refuse a question that no honest first member asks now."""

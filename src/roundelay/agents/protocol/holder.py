@@ -134,6 +134,7 @@ class Holder:
         self._functions: Functions | None = None
         self._own: OwnProblem | None = None
         self._noisy = False
+        self._layout = self.largest_layout
         if self.asking is None:
             self.method = plan.method
         self._walk: Part = tour_part(np.array(plan.order)) if plan.on_cycle else plan.method.walk.part(plan.network)
@@ -149,8 +150,11 @@ class Holder:
     @property
     def layout(self) -> Layout:
         """How large batons are now: the last one of sealed laps has as many numbers as were asked for."""
-        layout = self.largest_layout
-        return layout if self.asking is None else replace(layout, token=self.asking.ending)
+        if self.asking is None:
+            return self.largest_layout
+        if self._layout.token != self.asking.ending:
+            self._layout = replace(self._layout, token=self.asking.ending)
+        return self._layout
 
     @property
     def problem(self) -> OwnProblem:
@@ -449,10 +453,15 @@ class Holder:
         On the cycle it goes on from where the token is, since a member may stand in the order more than once and every
         hand-over has its place there.
         """
-        order = np.array(self.plan.order)
         if phase in (Phase.SUM, Phase.TELL, Phase.ASK) or self.asking is not None:
-            return lap_at(order, 0)
+            return self._whole_lap
+        order = np.array(self.plan.order)
         return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
+
+    @cached_property
+    def _whole_lap(self) -> Lap:
+        """The lap from the first member on."""
+        return lap_at(np.array(self.plan.order), 0)
 
     def start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> HandOver:
         """A lap begins here."""

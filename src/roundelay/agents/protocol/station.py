@@ -112,7 +112,7 @@ class Station:
     def _take_up_questions(self, asking: Asking) -> None:
         """The questions of this epoch, and where this member answered in earlier ones."""
         journal, epoch = self.journal, self.plan.epoch
-        asking.held.answered = journal.questions(epoch)
+        asking.held.take_up(journal.questions(epoch), self.plan.dim)
         asking.on_disk = lambda: journal.totals(epoch)
         asking.elsewhere = [
             point for before in range(epoch) for point in places_of(journal.questions(before), self.plan)
@@ -232,6 +232,11 @@ class Station:
         """Have on disk what was made of a baton."""
         if not self.follows:
             self._settle()
+
+    def prepare(self) -> None:
+        """Do now, while the baton is elsewhere, what the next one will need."""
+        if self.holder.asking is not None:
+            self.holder.asking.prepare()
 
     def settle_some(self) -> None:
         """Now and then write a large state too, so that few hops have to be made again after a crash."""
