@@ -1,4 +1,4 @@
-"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [links] [schedules]`, by default all of them."""
+"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [links] [schedules]`, by default all of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from roundelay.agents.protocol.station import Point
-from tests.agents import bad_links, chaos
+from tests.agents import bad_links, chaos, sealed_rings
 from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
+from tests.agents.test_sealed_chaos import crashes_change_no_word
 
 SEED = 2024
 
@@ -24,6 +25,14 @@ def soak_chaos(folder: Path) -> None:
     assert all(kills.at[point] >= 10 for point in Point) and kills.total >= 200
 
 
+def soak_sealed(folder: Path) -> None:
+    """The same for sealed laps, and over bad links."""
+    kills = sealed_rings.killed(folder / "kills", chaos.LONG, SEED)
+    print(kills.table())
+    assert all(kills.at[point] >= 10 for point in Point) and kills.total >= 200
+    _tell("frames", sealed_rings.over_bad_frames(folder / "frames", bad_links.LONG, SEED))
+
+
 def soak_links(folder: Path) -> None:
     """Bytes and frames that do not arrive as they were sent."""
     _tell("bytes", bad_links.over_bad_bytes(folder / "bytes", bad_links.LONG, SEED))
@@ -33,7 +42,10 @@ def soak_links(folder: Path) -> None:
 def soak_schedules(folder: Path) -> None:
     """Random orders of events, thousands of them."""
     with ProcessPoolExecutor() as pool:
-        for check, count in ((crashes_change_nothing, 200), (epochs_hold, 5000), (the_minimiser_is_reached, 100)):
+        counts = (
+            (crashes_change_nothing, 200), (crashes_change_no_word, 400), (epochs_hold, 5000), (the_minimiser_is_reached, 100),
+        )  # fmt: skip
+        for check, count in counts:
             done = sum(1 for _ in pool.map(check, range(count), chunksize=10))
             print(f"{check.__name__:>25} {done:6} schedules")
 
@@ -42,7 +54,12 @@ def _tell(what: str, done: Counter[str]) -> None:
     print(f"harm done to {what}: " + ", ".join(f"{name} {count}" for name, count in sorted(done.items())))
 
 
-PARTS: dict[str, Callable[[Path], None]] = {"chaos": soak_chaos, "links": soak_links, "schedules": soak_schedules}
+PARTS: dict[str, Callable[[Path], None]] = {
+    "chaos": soak_chaos,
+    "sealed": soak_sealed,
+    "links": soak_links,
+    "schedules": soak_schedules,
+}
 
 
 def main(names: list[str]) -> None:
