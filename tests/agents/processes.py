@@ -25,7 +25,7 @@ from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import write_ring
-from roundelay.agents.data.objectives import Known
+from roundelay.agents.data.objectives import Known, Local
 from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.protocol.station import Point
 from roundelay.agents.site.taking_part import Site, SiteOptions
@@ -75,7 +75,7 @@ class ProcessRing:
 
     folder: Path
     plan: RingPlan
-    functions: Sequence[OwnProblem]
+    functions: Sequence[OwnProblem | Local]
     seed: int | None = 1
     encrypted: bool = True
     listen: dict[int, str] = field(default_factory=dict)
@@ -112,6 +112,7 @@ class ProcessRing:
             model=self.site_folder(number) / "model.json",
         )  # fmt: skip
         function = self.functions[number]
+        local = Known(function) if isinstance(function, OwnProblem) else function
         killer, noted = (
             Killer(self.folder, kill_at),
             os.open(self._points(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND),
@@ -121,7 +122,7 @@ class ProcessRing:
             os.write(noted, b".")
             killer(point)
 
-        site = Site(self.site_folder(number), self.plan.run, Known(function), options, _log, reached)
+        site = Site(self.site_folder(number), self.plan.run, local, options, _log, reached)
         self.wrap(site, number)
         asyncio.run(site.run())
         return 0

@@ -1,4 +1,4 @@
-"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [links] [schedules]`, by default all of them."""
+"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [fits] [links] [schedules]`, by default all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from roundelay.agents.protocol.station import Point
-from tests.agents import bad_links, chaos, sealed_rings
+from tests.agents import bad_links, chaos, sealed_fits, sealed_rings
 from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
 from tests.agents.test_sealed_chaos import crashes_change_no_word
 
@@ -31,6 +31,13 @@ def soak_sealed(folder: Path) -> None:
     print(kills.table())
     assert all(kills.at[point] >= 10 for point in Point) and kills.total >= 200
     _tell("frames", sealed_rings.over_bad_frames(folder / "frames", bad_links.LONG, SEED))
+
+
+def soak_fits(folder: Path) -> None:
+    """Tables of every kind, each by five processes, against the fit on the pooled rows."""
+    for number, case in enumerate(sealed_fits.cases()):
+        difference, laps = sealed_fits.fitted(folder / str(number), case)
+        print(f"{case.name:>40} {laps:3} laps, largest difference {difference:.0e}", flush=True)
 
 
 def soak_links(folder: Path) -> None:
@@ -57,6 +64,7 @@ def _tell(what: str, done: Counter[str]) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {
     "chaos": soak_chaos,
     "sealed": soak_sealed,
+    "fits": soak_fits,
     "links": soak_links,
     "schedules": soak_schedules,
 }
