@@ -14,7 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from roundelay.agents.agreement.disk import PUBLIC, write_whole
 from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
-from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.invitations import Invitation, read_invitation, write_invitation
 from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
@@ -36,17 +36,13 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """A site of the rehearsal: its folder, its data and its process."""
+    """A site of the rehearsal: its folder, its data, how many rows they have, and where its agent writes the model."""
 
     name: str
     folder: Path
     data: Path
     rows: int
-
-    @property
-    def model(self) -> Path:
-        """Where its agent writes the model."""
-        return self.folder / "model.json"
+    model: Path
 
 
 @dataclass(eq=False)
@@ -56,7 +52,15 @@ class Rehearsal:
     ring: Path
     plan: RingPlan
     seats: tuple[Seat, ...]
+    invitations: tuple[Invitation, ...]
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def another(self, name: str, algorithm: Any, stopping: Stopping) -> Rehearsal:
+        """Another run of the same sites on the same data, by another algorithm; `name` tells its files apart."""
+        seats = tuple(replace(seat, model=seat.folder / f"model-{name}.json") for seat in self.seats)
+        return _planned(
+            self.ring.with_stem(f"ring-{name}"), seats, self.invitations, self.plan.task, algorithm, stopping
+        )
 
     def start(self, seat: Seat, *options: str) -> None:
         """Start a site's agent, just as its operator would."""
@@ -93,11 +97,14 @@ class Rehearsal:
                 process.wait()
         self.processes.clear()
 
+    def home_of(self, seat: Seat) -> Path:
+        """Where a site keeps what belongs to the run."""
+        return seat.folder / "runs" / self.plan.run
+
     def page_of(self, seat: Seat) -> str:
         """The address of a site's page; empty where it is not up."""
-        path = seat.folder / "runs" / self.plan.run / "page"
         try:
-            return path.read_text()
+            return (self.home_of(seat) / "page").read_text()
         except OSError:
             return ""
 
@@ -171,13 +178,25 @@ def prepare_ring(
             csv.writer(file).writerows([header, *own])
         text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)
         invitations.append(read_invitation(text, f"the invitation of {name}"))
-        seats.append(Seat(name, home, home / "rows.csv", len(own)))
+        seats.append(Seat(name, home, home / "rows.csv", len(own), home / "model.json"))
+    return _planned(folder / "ring.toml", tuple(seats), tuple(invitations), task, algorithm, stopping)
+
+
+def _planned(
+    ring: Path,
+    seats: tuple[Seat, ...],
+    invitations: tuple[Invitation, ...],
+    task: Task,
+    algorithm: Any,
+    stopping: Stopping,
+) -> Rehearsal:
+    """The first site plans the ring, and all accept it."""
     plan = plan_ring(invitations, None, algorithm, task, stopping)
     text = write_ring(plan, load_identity(seats[0].folder))
-    write_whole(folder / "ring.toml", text, PUBLIC)
+    write_whole(ring, text, PUBLIC)
     for seat in seats:
         accept_ring(seat.folder, text)
-    return Rehearsal(folder / "ring.toml", plan, tuple(seats))
+    return Rehearsal(ring, plan, seats, invitations)
 
 
 def _free_ports(count: int) -> list[int]:

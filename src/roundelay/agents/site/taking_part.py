@@ -142,6 +142,8 @@ class Site:
         identity = identity_for(self.folder, plan) if self.options.encrypted else None
         transport = GrpcTransport(plan, me, identity, holder.largest_layout.largest, self.options.listen)
         agent = Agent(station, transport, self.log)
+        if (self.home / PAUSED).exists():
+            agent.pause()
         self.watch = watch = Watch(agent)
         agent.on_visit = watch.visited
         self.on_epoch(watch)

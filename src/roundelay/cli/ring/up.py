@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,7 +15,7 @@ from roundelay.cli.output import stderr_console
 from roundelay.cli.ring.planning import Fit, algorithm_for, usual_tolerance
 
 if TYPE_CHECKING:
-    from roundelay.agents.site.rehearsal import Rehearsal
+    from roundelay.agents.site.rehearsal import Rehearsal, Seat
 
 NAMES = ("Oslo", "Bergen", "Tromso", "Trondheim", "Stavanger", "Drammen", "Narvik", "Alta", "Molde", "Hamar")
 
@@ -66,8 +66,16 @@ def up(
     typer.echo(f"Every site has this model in its folder under {folder}.")
 
 
-def run_all(rehearsal: Rehearsal, at_hop: tuple[int, Callable[[], None]] | None = None, stay: bool = False) -> None:
-    """Start all agents and wait until every site has its model; once the token has made so many hops, do something."""
+class Incident(NamedTuple):
+    """Something that is done to a ring, once, as soon as the status of a site is `so`."""
+
+    seat: Seat
+    so: Callable[[dict[str, Any]], bool]
+    then: Callable[[], None]
+
+
+def run_all(rehearsal: Rehearsal, incident: Incident | None = None, stay: bool = False) -> None:
+    """Start all agents and wait until every site has its model; let something happen on the way."""
     console = stderr_console()
     try:
         for number, seat in enumerate(rehearsal.seats):
@@ -83,9 +91,9 @@ def run_all(rehearsal: Rehearsal, at_hop: tuple[int, Callable[[], None]] | None 
                 console.print(
                     f"{len(rehearsal.seats)} agents run. Watch one here: {rehearsal.page_of(seat)}", soft_wrap=True
                 )
-            if status and at_hop is not None and status["hop"] >= at_hop[0]:
-                at_hop[1]()
-                at_hop = None
+            if incident is not None and (now := rehearsal.status_of(incident.seat)) and incident.so(now):
+                incident.then()
+                incident = None
             if status and time.monotonic() - last > 2.0:
                 last = time.monotonic()
                 console.print(_words(status))
