@@ -250,6 +250,7 @@ class Asking:
     def _words(self, number: int, question: Question) -> Words:
         """This member's answer, under its mask for this question."""
         holder, grid = self.holder, self.algorithm.grid
+        holder.note()
         place = question.moved(self.place)
         answer = answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
