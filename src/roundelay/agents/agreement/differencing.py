@@ -357,7 +357,7 @@ def refusal(refused: Sequence[Finding], what: str) -> DifferenceError:
     """What a site says where it does not go on."""
     sentences = " ".join(dict.fromkeys(one.sentence for one in refused))
     return DifferenceError(
-        f"{sentences} So {what}. Who knows this and wants it nevertheless adds --despite-difference."
+        f"{sentences} So {what}. An operator who knows this and wants it nevertheless adds --despite-difference."
     )
 
 
