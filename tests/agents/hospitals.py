@@ -13,10 +13,11 @@ import roundelay as rl
 from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, save_identity
-from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import SignedPlan, read_ring, write_ring
 from roundelay.agents.data.fitting import RowsFit
 from roundelay.agents.data.reading import OwnRows
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.site import taking_part
 from roundelay.agents.site.taking_part import Ending, Site, SiteOptions
@@ -43,13 +44,21 @@ class Hospitals:
         self.folder, self.names = folder, tuple(names)
         self.tables = {name: table_of(name) for name in names}
         self.switch = MemorySwitch()
+        self.ended = 0
         for name in names:
             save_identity(folder / name, site(name))
 
         def plug(plan: RingPlan, me: int, *_: object) -> MemoryTransport:
             return MemoryTransport(self.switch, me, plan.neighbours[me])
 
+        async def linger(agent: Agent) -> None:
+            """Until all have ended: in memory no acknowledgement gets lost."""
+            self.ended += 1
+            while self.ended < agent.plan.agents:
+                await asyncio.sleep(0.001)
+
         monkeypatch.setattr(taking_part, "GrpcTransport", plug)
+        monkeypatch.setattr(Agent, "linger", linger)
 
     def plan(self, *names: str, task: Task = TASK, algorithm: object = SEALED) -> SignedPlan:
         """A new run of these sites, signed by the first."""
@@ -80,6 +89,7 @@ class Hospitals:
         """All members take part until all have ended, or one has failed; how it ended for each that did."""
 
         async def play() -> dict[str, Ending | BaseException]:
+            self.ended = 0
             names = [member.name for member in ring.plan.members]
             sites = [self.site(ring, name, (options or {}).get(name, QUIET)) for name in names]
             tasks = [asyncio.create_task(one.run()) for one in sites]
@@ -98,6 +108,3 @@ class Hospitals:
         failed = [one for one in ended.values() if isinstance(one, BaseException)]
         assert not failed and len(ended) == ring.plan.agents, failed
         return {name: one for name, one in ended.items() if isinstance(one, Ending)}
-
-
-__all__ = ["NAMES", "QUIET", "SEALED", "TASK", "Column", "Hospitals", "table_of"]

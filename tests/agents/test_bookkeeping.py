@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import roundelay as rl
 from roundelay.agents.agreement.differencing import DifferenceError
 from roundelay.agents.agreement.epochs import plan_with, plan_without
 from roundelay.agents.agreement.folder import accept_ring
-from roundelay.agents.agreement.ledger import LEDGER, Added, Told, read_ledger
+from roundelay.agents.agreement.ledger import LEDGER, Added, LedgerError, Told, read_ledger
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.objectives import Known
@@ -190,6 +191,18 @@ def test_few_rows_of_ones_own_that_changed_stop_the_agent(hospitals: Hospitals) 
     _books(hospitals, again, "Oslo").check()
 
 
+def test_a_site_that_lost_its_journal_does_not_answer_again_with_other_data(hospitals: Hospitals) -> None:
+    ring = hospitals.accept(hospitals.plan())
+    hospitals.finish(ring)
+    shutil.rmtree(hospitals.folder / "Oslo" / "runs")
+    _books(hospitals, ring, "Oslo").check()  # the same words under the same masks
+    hospitals.tables["Oslo"] = hospitals.tables["Oslo"][1:]
+    refused = hospitals.run(ring)["Oslo"]
+    assert isinstance(refused, LedgerError) and "with other data, and a mask is never used for two answers" in str(
+        refused
+    )
+
+
 def test_the_same_table_with_other_columns_is_the_same_data(hospitals: Hospitals) -> None:
     """Other columns, another digest: yet the column that both have tells of the site that left."""
     hospitals.finish(hospitals.accept(hospitals.plan()))
@@ -309,3 +322,17 @@ def test_accept_says_it_and_refuses_and_the_planner_is_warned(hospitals: Hospita
     assert told["follows"] == [
         "Only Oslo and Tromso take part. A sum of two hides nothing between them: the total less its own part is the other's."
     ]
+
+
+def test_the_agent_stops_with_a_sentence(hospitals: Hospitals, tmp_path: Path) -> None:
+    everybody, fewer = hospitals.accept(hospitals.plan()), hospitals.accept(hospitals.plan(*NAMES[:3]))
+    hospitals.finish(everybody)
+    ring, data = tmp_path / "ring.toml", tmp_path / "rows.csv"
+    ring.write_bytes(fewer.text)
+    header = ",".join(map(str, COLUMNS))
+    np.savetxt(data, hospitals.tables["Oslo"], "%.17g", ",", header=header, comments="")
+    words = ("agent", "--ring", str(ring), "--folder", str(hospitals.folder / "Oslo"), "--data", str(data), "--no-page")
+    said = here(*words)
+    assert said.exit_code == 4, said.output
+    assert "Narvik takes part no more." in said.stderr and "adds --despite-difference" in said.stderr
+    assert "Traceback" not in said.stderr and len(sums_of(hospitals, "Oslo")) == 1

@@ -266,21 +266,17 @@ def _own_changes(thing: Thing, before: Knowledge, after: Knowledge, new: Added, 
     counts = [own.count([(data[version], times) for version, times in one.items() if times]) for one in changes]
     if not counts:
         return
-    dates = _dates(thing.earlier)
-    if min(counts) < own.least:
-        yield Finding(
-            "own rows",
-            new.data.digest,
-            f"This site's data have changed since {dates}, by {_rows(min(counts))} as far as can be told. The difference of the sums tells "
-            f"every member what these rows gave, and this site's floor is {own.least}: wait until more rows have changed, or take the old "
-            "data.",
-            tuple(sorted(thing.columns)),
-            thing.whole,
+    fewest, changed = min(counts), f"This site's data have changed since {_dates(thing.earlier)}"
+    if fewest < own.least:
+        by = f"by {_rows(fewest)} as far as can be told" if fewest else "by how many rows can't be told"
+        sentence = (
+            f"{changed}, {by}. The difference of the sums tells every member what these rows gave, and this site's floor is {own.least} "
+            "rows: wait until more rows have changed, or take the old data."
         )
+        yield Finding("own rows", new.data.digest, sentence, tuple(sorted(thing.columns)), thing.whole)
     elif thing.whole:
         yield _word(
-            f"This site's data have changed since {dates}. The difference of the sums tells every member what the {_rows(min(counts))} "
-            "that make the difference gave together."
+            f"{changed}. The difference of the sums tells every member what the {_rows(fewest)} that make the difference gave together."
         )
 
 

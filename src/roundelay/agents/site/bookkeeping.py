@@ -13,6 +13,7 @@ from roundelay.agents.agreement.ledger import (
     Entry,
     Finding,
     Ledger,
+    LedgerError,
     Told,
     added_by,
     now,
@@ -52,8 +53,15 @@ class Bookkeeper:
         write_entry(self.folder, passed)
 
     def check(self) -> None:
-        """Refuse an epoch whose sums would tell too much together with the old ones."""
-        self._passed_now(read_ledger(self.folder))
+        """Refuse an epoch whose sums would tell too much together with the old ones, and one that began with other data."""
+        ledger = read_ledger(self.folder)
+        own = ledger.of(self.signed.plan.run, self.signed.plan.epoch)
+        if own is not None and own.data.digest != self.local.digest:  # also where the journal is not there any more
+            raise LedgerError(
+                "This site has added to sums of this epoch already, with other data, and a mask is never used for two answers: give the "
+                "agent the data with which it began, or let the members drop this site and let it join anew."
+            )
+        self._passed_now(ledger)
 
     def _passed_now(self, ledger: Ledger) -> tuple[Finding, ...]:
         """What the operator lets pass of what follows from the sums of this epoch; nothing where they have begun."""
