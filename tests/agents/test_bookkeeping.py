@@ -15,13 +15,13 @@ import roundelay as rl
 from roundelay.agents.agreement.differencing import DifferenceError
 from roundelay.agents.agreement.epochs import plan_with, plan_without
 from roundelay.agents.agreement.folder import accept_ring
-from roundelay.agents.agreement.ledger import LEDGER, Added, LedgerError, Told, read_ledger
+from roundelay.agents.agreement.ledger import LEDGER, Added, Ledger, LedgerError, Told, read_ledger
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.links import transport
-from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.site.bookkeeping import Bookkeeper
+from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
+from roundelay.agents.site.bookkeeping import Bookkeeper, lost_sums
 from roundelay.agents.site.taking_part import Ending
 from roundelay.algorithms.sealed.questions import asked_in, total_of
 from roundelay.cli.app import app
@@ -273,6 +273,21 @@ def test_an_older_ledger_is_noticed_by_the_journals(how: str, hospitals: Hospita
     assert all(isinstance(one, Ending) for one in hospitals.run(ring, despite).values())
     assert here("ring", "ledger", "--folder", str(folder)).exit_code == 0
     assert any("its last lines were cut off" in one for one in sums_of(hospitals, "Oslo")[-1].overruled)
+
+
+def test_the_ledger_can_be_looked_at_while_an_agent_runs(hospitals: Hospitals) -> None:
+    ring, folder = hospitals.accept(hospitals.plan()), hospitals.folder / "Oslo"
+    hospitals.finish(ring)
+    journal = Journal(folder / "runs" / ring.plan.run, ring.plan.run, "Oslo")
+    try:
+        with pytest.raises(JournalError, match="can't be looked at now"):
+            epochs_with_sums(journal.folder)
+        assert journal.epochs_with_sums() == (0,) and not lost_sums(folder, read_ledger(folder), journal)
+        assert lost_sums(folder, Ledger(folder / LEDGER), journal)
+        assert here("ring", "ledger", "--folder", str(folder)).exit_code == 0
+    finally:
+        journal.close()
+    assert epochs_with_sums(journal.folder) == (0,) and epochs_with_sums(folder) == ()
 
 
 # ---------------------------------------------------------------- the commands
