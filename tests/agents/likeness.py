@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import roundelay as rl
+from roundelay.agents.agreement.ledger import read_ledger
 from roundelay.agents.protocol.baton import Phase
+from roundelay.agents.site.bookkeeping import lost_sums
 from roundelay.engine.token_run import first_agent
 from roundelay.transcripts.observers import crossed
 from tests.agents.processes import ProcessRing
@@ -64,9 +66,12 @@ def _words_of(ring: ProcessRing, count: int) -> np.ndarray:
 
 
 def check_every_hand_over_once(ring: ProcessRing) -> int:
-    """No hand-over was taken twice or lost, over all members together; how many there were."""
+    """No hand-over was taken twice or lost, over all members together, and each has its sums in its ledger; how many there were."""
     taken: dict[int, list[int]] = {}
     for number in range(ring.plan.agents):
+        ledger = read_ledger(ring.site_folder(number))
+        assert [(one.run, one.epoch) for one in ledger.added] == [(ring.plan.run, ring.plan.epoch)]
+        assert not lost_sums(ring.site_folder(number), ledger)
         for row in ring.visits(number):
             taken.setdefault(row.epoch, []).append(row.k)
     for epoch, counters in taken.items():

@@ -58,6 +58,16 @@ def gradient_breaks():
 def leaves():
     raise SystemExit(3)
 
+def with_digest():
+    bare = gradient_alone()
+    bare.digest = "version 7"
+    return bare
+
+def with_a_number_for_a_digest():
+    bare = gradient_alone()
+    bare.digest = 7
+    return bare
+
 constant = 5
 """
 
@@ -87,6 +97,12 @@ def test_whether_it_can_be_asked_again_is_for_it_to_say(tmp_path: Path, line: st
     assert load_objective(f"{path}:gradient_alone", 2).repeatable is repeatable
 
 
+def test_what_tells_other_data_apart_is_for_it_to_say(site: Path) -> None:
+    assert load_objective(f"{site}:gradient_alone", 2).digest == ""
+    known = load_objective(f"{site}:with_digest", 2)
+    assert known.digest == known.marked(b"key").data.digest == "version 7" and known.all_rows(()) is None
+
+
 def test_a_method_of_a_module_is_taken_by_its_dotted_name(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(site.parent)
     (site.parent / "own_objective_for_test.py").write_text(QUADRATIC)
@@ -113,6 +129,7 @@ def test_a_method_of_a_module_is_taken_by_its_dotted_name(site: Path, monkeypatc
         ("{site}:gradient_breaks", 2, "ended in a ZeroDivisionError"),
         ("{site}:quadratic", 3, "The gradient of"),
         ("{site}:quadratic", 0, "at least 1"),
+        ("{site}:with_a_number_for_a_digest", 2, "returned is a int: make it a text"),
     ],
 )
 def test_what_goes_wrong_is_said_in_words(site: Path, entry: str, dim: int, words: str) -> None:

@@ -15,7 +15,7 @@ from roundelay.agents.agreement.invitations import read_invitation
 from roundelay.agents.agreement.plan import Column
 from roundelay.cli.app import app
 
-COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew")
+COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew", "ledger")
 Ring = Callable[..., Any]
 
 
@@ -147,7 +147,9 @@ def test_changes_are_shown_before_they_are_accepted(ring: Ring) -> None:
         said = ring("accept", f"ring-{epoch}.toml", "--folder", "Oslo", answers="y\n")
         assert said.exit_code == 0, said.output
         assert f"New against epoch {epoch - 1}:\n  {told}" in said.stdout
-    assert ring("accept", "ring-3.toml", "--folder", "Tromso", "--yes").exit_code == 0
+    said = ring("accept", "ring-3.toml", "--folder", "Tromso", "--yes")
+    assert said.exit_code == 2 and "This ring has run before Tromso came." in said.stderr
+    assert ring("accept", "ring-3.toml", "--folder", "Tromso", "--yes", "--despite-difference").exit_code == 0
     refused(ring("accept", "ring-3.toml", "--folder", "New York", "--yes"), "New York is not a member of this ring")
     shown = json.loads(ring("show", "ring-3.toml", "--json").stdout)
     assert sorted(member["name"] for member in shown["members"]) == ["Bergen", "Oslo", "Tromso"]

@@ -14,7 +14,7 @@ import typer
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json, stderr_console
-from roundelay.cli.ring.files import Folder, read_plan
+from roundelay.cli.ring.files import DespiteDifference, Folder, read_plan
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import RingPlan
@@ -57,6 +57,10 @@ def agent(
     past_limit: Annotated[
         PastTheLimit, typer.Option(help="What to do where they could know it better.")
     ] = PastTheLimit.stop,
+    least_rows: Annotated[
+        int, typer.Option(min=1, help="Stop where fewer rows than these make the difference to an earlier sum.")
+    ] = 10,
+    despite_difference: DespiteDifference = False,
     experiment_seed: Annotated[
         int | None, typer.Option(help="EXPERIMENTS ONLY: replace all secrets by draws that anybody can repeat.")
     ] = None,
@@ -87,7 +91,7 @@ def agent(
     limit = PrivacyLimit(privacy_limit, past_limit.value if privacy_limit else "tell")
     options = SiteOptions(
         model=out or home / "model.json", warm=_warm(plan, warm), listen=listen, seed=experiment_seed,
-        encrypted=not experiment_no_tls, privacy=limit,
+        encrypted=not experiment_no_tls, privacy=limit, least_rows=least_rows, despite_difference=despite_difference,
     )  # fmt: skip
     local = _local(plan, data, target, objective)
     console = stderr_console()
@@ -104,6 +108,8 @@ def agent(
 
 def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run, and turn what may stop an agent into a sentence."""
+    from roundelay.agents.agreement.differencing import DifferenceError
+    from roundelay.agents.agreement.ledger import LedgerError
     from roundelay.agents.links.agent_loop import RefusedError
     from roundelay.agents.links.grpc_transport import ListenError
     from roundelay.agents.protocol.baton import BatonError
@@ -117,6 +123,8 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         return asyncio.run(_watched(site, page, port, home, stay))
     except (
         JournalError,
+        LedgerError,
+        DifferenceError,
         SolverError,
         RefusedError,
         PrivacyLimitError,

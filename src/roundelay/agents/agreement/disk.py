@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # other systems than POSIX
+    fcntl = None  # type: ignore[assignment]
 
 # For the user alone; for all to read; and as the user has it for new files.
 PRIVATE, PUBLIC, USUAL = 0o600, 0o644, 0o666
@@ -46,3 +53,15 @@ def read_at_most(path: Path, most: int) -> bytes:
     """The content of a file up to one byte more than `most`, which tells that there is too much of it."""
     with open(path, "rb") as file:
         return file.read(most + 1)
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Let one process at a time do something, by a lock on an empty file; one that dies lets go of it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

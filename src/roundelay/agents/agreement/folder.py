@@ -6,8 +6,10 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+from roundelay.agents.agreement.differencing import OwnRows, findings, refusal
 from roundelay.agents.agreement.disk import write_whole
 from roundelay.agents.agreement.identity import Identity, expiry, identities
+from roundelay.agents.agreement.ledger import Data, Finding, Ledger, added_by, overruling, read_ledger, write_entry
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan, read_ring
 
@@ -15,15 +17,45 @@ ACCEPTED = "accepted"
 PREFIX = 16  # digits of the digest in a file's name
 
 
-def accept_ring(folder: Path, text: bytes) -> SignedPlan:
-    """Check a ring file for this site and keep it; the same file may be accepted again."""
+def accept_ring(folder: Path, text: bytes, despite_difference: bool = False) -> SignedPlan:
+    """Check a ring file for this site and keep it; the same file may be accepted again.
+
+    Where its sums would tell too much together with the old ones it is refused, unless the operator overrules that.
+    """
     folder = Path(folder)
     signed = read_ring(text, "the ring file")
     check_acceptable(folder, signed)
+    write_entry(folder, lambda ledger: overruling(signed, _refused(folder, ledger, signed, despite_difference)))
     if not is_accepted(folder, signed.digest):
         (folder / ACCEPTED).mkdir(mode=0o700, exist_ok=True)
         write_whole(folder / ACCEPTED / f"epoch-{signed.plan.epoch}-{signed.digest[:PREFIX]}.toml", text)
     return signed
+
+
+def check_difference(folder: Path, signed: SignedPlan, despite_difference: bool = False) -> None:
+    """Refuse a ring file whose sums would tell too much together with the old ones, unless the operator overrules that."""
+    _refused(folder, read_ledger(folder), signed, despite_difference)
+
+
+def _refused(folder: Path, ledger: Ledger, signed: SignedPlan, despite_difference: bool) -> tuple[Finding, ...]:
+    """What is refused of what a ring file's sums would tell, where the operator overrules that now."""
+    refused = ledger.not_overruled(signed.digest, what_follows(folder, ledger, signed))
+    if refused and not despite_difference:
+        raise refusal(refused, "the ring file is not accepted")
+    return refused
+
+
+def what_follows(
+    folder: Path, ledger: Ledger, signed: SignedPlan, data: Data | None = None, own: OwnRows | None = None
+) -> tuple[Finding, ...]:
+    """What the sums of a ring file tell together with those that this site has added to before.
+
+    Without `data` and `own` it is what can be said before this site's data are known.
+    """
+    plan, me = signed.plan, identities(folder)[-1].name
+    newcomer = plan.epoch > 0 and all(one.plan.epoch >= plan.epoch for one in accepted_plans(folder, plan.run))
+    earlier = ledger.before(plan.run, plan.epoch)
+    return findings(me, earlier, added_by(signed, data or Data()), own, newcomer)
 
 
 def accepted_plans(folder: Path, run: str | None = None) -> tuple[SignedPlan, ...]:

@@ -105,6 +105,20 @@ class Task:
         """Whether the intercept is one of the unknowns, the last."""
         return self.kind != CUSTOM and self.intercept and not self.problem.centres
 
+    @property
+    def in_words(self) -> str:
+        """What is fitted, for people."""
+        if self.kind == CUSTOM:
+            return f"an objective of the sites' own, with {self.dim} unknowns"
+        details = [
+            "with an intercept" if self.intercept else "without an intercept",
+            "features standardised" if self.standardise else "features as they are",
+            *([f"ridge {self.ridge:g}"] if self.ridge else []),
+            "rows with empty cells dropped" if self.missing == "drop" else "empty cells refused",
+        ]
+        features = ", ".join(map(str, self.features))
+        return f"{self.problem.model} of {self.target} from {features}; {', '.join(details)}"
+
 
 @dataclass(frozen=True)
 class Stopping:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from roundelay.agents.agreement.plan import Task
+from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model, load_model
 from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import (
@@ -40,6 +41,11 @@ class RowsFit:
         cells = np.column_stack([self.rows.features, self.rows.target])
         return sha256(repr(cells.shape).encode() + cells.astype("<f8").tobytes()).hexdigest()
 
+    def marked(self, key: bytes) -> Marked:
+        """What the ledger keeps of the rows."""
+        columns = [str(column) for column in (*self.task.features, self.task.target)]
+        return mark_rows(columns, np.column_stack([self.rows.features, self.rows.target]), self.digest, key)
+
     @property
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
@@ -66,6 +72,10 @@ class RowsFit:
             return -math.inf, ""
         least = round(told[0][0]) / told[0][1] * math.log(2.0)
         return least, separable(self.task)
+
+    def all_rows(self, told: tuple[Vector, ...]) -> int | None:
+        """The first number of the first sum, behind that of the sites."""
+        return round(told[0][1]) if told else None
 
     def standard(self, told: tuple[Vector, ...]) -> Standard:
         """The statistics of all rows of all sites."""

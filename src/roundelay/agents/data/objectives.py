@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from roundelay.agents.agreement.ledger import Data
+from roundelay.agents.data.marks import Marked
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
@@ -32,6 +34,9 @@ class Local(Protocol):
     def digest(self) -> str:
         """What is different for other data; empty where that is not known."""
 
+    def marked(self, key: bytes) -> Marked:
+        """The data as the ledger knows them, and a mark of each row that nobody can make without the key."""
+
     @property
     def repeatable(self) -> bool:
         """Whether the function gives the same bits when it is asked again."""
@@ -49,6 +54,9 @@ class Local(Protocol):
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""
 
+    def all_rows(self, told: tuple[Vector, ...]) -> int | None:
+        """How many rows all sites have together; None where that was not told yet, or there are no rows."""
+
     def standard(self, told: tuple[Vector, ...]) -> Standard | None:
         """The statistics of all rows of all sites that the sums tell; None where there are no rows."""
 
@@ -62,6 +70,10 @@ class Known:
     repeatable: bool = True
     digest: str = ""
 
+    def marked(self, key: bytes) -> Marked:
+        """There are no rows that could be told apart."""
+        return Marked(Data(self.digest))
+
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """There are no sums."""
         raise ValueError("This site has nothing to sum before the fit.")
@@ -74,6 +86,10 @@ class Known:
         """Nothing is known of the function."""
         return -math.inf, ""
 
+    def all_rows(self, told: tuple[Vector, ...]) -> None:
+        """There are no rows."""
+        return
+
     def standard(self, told: tuple[Vector, ...]) -> None:
         """There are no rows."""
         return
@@ -85,7 +101,8 @@ def load_objective(entry: str, dim: int) -> Known:
     The function is called without arguments and returns an object with `gradient(x)`, and where it has them also
     `value(x)`, `hessian(x)` and `prox(v, penalty)`. It is run with all rights of this process: name code that you trust.
     Where it says `repeatable = True`, its answers are the same to the last bit whenever they are asked for, also after a
-    restart; then hops take less time, since they need not be on disk before they are sent on.
+    restart; then hops take less time, since they need not be on disk before they are sent on. Where it says `digest`, a text
+    that is another for other data, the site's ledger and the journal go by that.
     """
     whole_number("dim", dim, least=1)
     place, colon, name = entry.rpartition(":")
@@ -110,7 +127,12 @@ def load_objective(entry: str, dim: int) -> Known:
     problem: OwnProblem = _run(
         lambda: CallableProblem([gradient], dim, value_of, hessian_of, prox_of), f"The gradient of {entry} at x = 0"
     )
-    return Known(problem, repeatable=bool(getattr(objective, "repeatable", False)))
+    repeatable, digest = getattr(objective, "repeatable", False), getattr(objective, "digest", "")
+    if not isinstance(digest, str):
+        raise ValueError(
+            f"The digest of what {entry} returned is a {type(digest).__name__}: make it a text, or leave it out."
+        )
+    return Known(problem, repeatable=bool(repeatable), digest=digest)
 
 
 def _module(place: str) -> ModuleType:

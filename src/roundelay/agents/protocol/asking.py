@@ -101,9 +101,9 @@ def question_sizes(plan: RingPlan) -> dict[int, int]:
     }
 
 
-def places_of(answered: Iterable[Answered], plan: RingPlan) -> list[Vector]:
-    """The points at which these questions were answered, as far as they were kept."""
-    place, points = Place(np.zeros(plan.dim), np.zeros(0)), []
+def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None) -> list[Vector]:
+    """The points at which these questions were answered, as far as they were kept; without a start the origin was the first."""
+    place, points = Place(np.zeros(plan.dim) if start is None else start, np.zeros(0)), []
     for one in answered:
         if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim):
             break
@@ -183,7 +183,13 @@ class Asking:
         return point + ASIDE * max(float(np.abs(point).max()), 1.0) * draws.standard_normal(len(point))
 
     def _ask(self, question: Question) -> HandOver:
-        number = len(self.held.answered)
+        number, point = len(self.held.answered), question.point
+        while point is not None and self._is_elsewhere(
+            point
+        ):  # where the best model is all zeros, say, it is so with others too
+            point = np.array(point)
+            point[0] = np.nextafter(point[0], np.inf)
+            question = replace(question, point=point)
         told = question.told
         numbers = np.concatenate([told.view(np.uint64), self._words(number, question)])
         return self.holder.start_lap(Phase.ASK, question.kind, self.holder.first_hop + number, numbers)
@@ -250,6 +256,7 @@ class Asking:
     def _words(self, number: int, question: Question) -> Words:
         """This member's answer, under its mask for this question."""
         holder, grid = self.holder, self.algorithm.grid
+        holder.note()
         place = question.moved(self.place)
         answer = answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
@@ -314,11 +321,18 @@ class Asking:
         if self.plan.epoch and baton.hop == self.holder.first_hop and question.point is None:
             raise BatonError("The first question of a new epoch does not tell its point.")
         point = question.moved(self.place).point
-        if question.asked != Asked.NOTHING and any(np.array_equal(point, other) for other in self.elsewhere):
+        if question.asked != Asked.NOTHING and self._is_elsewhere(point):
             raise BatonError(
                 "The baton asks at a point at which this member has answered in another epoch, with other members: the difference "
                 "would be theirs alone."
             )
+
+    def _is_elsewhere(self, point: Vector) -> bool:
+        """Whether this member has answered there with other members.
+
+        To the last digit only: how close points of two epochs may come is for the ledger, since functions are smooth.
+        """
+        return any(np.array_equal(point, other) for other in self.elsewhere)
 
     # ------------------------------------------------------------ the end
 

@@ -54,6 +54,12 @@ class SolverError(RuntimeError):
 
 # Where to start from, once the sums before the fit are known.
 Warm = Callable[[tuple[Vector, ...]], Vector | None]
+# What a site does before its first words of an epoch leave, and again when it has been told sums of this epoch.
+BeforeAdding = Callable[[tuple[Vector, ...]], None]
+
+
+def nothing_to_note(told: tuple[Vector, ...]) -> None:
+    """What is done before words leave, where no ledger is kept."""
 
 
 class HandOver(NamedTuple):
@@ -122,9 +128,17 @@ class Holder:
     """
 
     def __init__(
-        self, plan: RingPlan, me: int, local: Local, seed: int, secrets: PairSecrets, warm: Warm | None = None
+        self,
+        plan: RingPlan,
+        me: int,
+        local: Local,
+        seed: int,
+        secrets: PairSecrets,
+        warm: Warm | None = None,
+        before_adding: BeforeAdding = nothing_to_note,
     ) -> None:
         self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
+        self._before_adding, self._noted = before_adding, -1
         self.asking = Asking(self) if plan.choice is not None else None
         self.first_hop = plan.epoch * HOPS_OF_AN_EPOCH
         rows = plan.agents + plan.vectors - 1
@@ -251,8 +265,16 @@ class Holder:
 
     # ------------------------------------------------------------ laps before the first hop
 
+    def note(self) -> None:
+        """Have noted what is about to be added, before the first words of an epoch and after each sum that was told."""
+        told = self.held.told if self.held.summed else ()  # what an earlier epoch was told is not of these members
+        if len(told) > self._noted:
+            self._before_adding(told)
+            self._noted = len(told)
+
     def _summand(self, purpose: int) -> Words:
         """What this agent adds to a sum, under its mask."""
+        self.note()
         if purpose < len(self.local.sums):
             numbers = np.concatenate([[1.0], self.local.summand(self.held.told[:purpose], self.plan.agents)])
             grid: Grid = STATISTICS
@@ -350,6 +372,7 @@ class Holder:
 
     def visit(self, baton: Baton) -> tuple[Baton, int]:
         """The update itself: the very function that the simulator runs."""
+        self.note()
         self._begin()
         held, me, agents, functions = self.held, self.me, self.plan.agents, self.functions
         tolerance = self.plan.stopping.tolerance

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from roundelay.agents.agreement.disk import sync_folder
 from roundelay.agents.protocol.asking import Answered
-from roundelay.agents.protocol.baton import Reason
+from roundelay.agents.protocol.baton import Phase, Reason
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.wire import checksum_of
 from roundelay.algorithms.sealed.questions import Place
@@ -272,6 +272,11 @@ class Journal:
             ).fetchall()
             return [Passage(*row) for row in rows]
 
+    def epochs_with_sums(self) -> tuple[int, ...]:
+        """The epochs in which this agent added to sums or to the token."""
+        with self._refusals():
+            return _epochs_with_sums(self._database)
+
     def questions(self, epoch: int) -> list[Answered]:
         """The questions that were answered in an epoch, with the totals that are known and not too long."""
         with self._refusals():
@@ -439,6 +444,26 @@ class Journal:
             os.close(descriptor)
         if new:  # its name must outlive a crash too
             sync_folder(self.folder)
+
+
+def epochs_with_sums(folder: Path) -> tuple[int, ...]:
+    """The same, of a journal that nobody uses now; none where there is no journal."""
+    path = folder / "journal.db"
+    if not path.exists():
+        return ()
+    database = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    try:
+        return _epochs_with_sums(database)
+    except sqlite3.Error as error:
+        raise JournalError(f"The journal in {folder} can't be looked at now: {error}.") from None
+    finally:
+        database.close()
+
+
+def _epochs_with_sums(database: sqlite3.Connection) -> tuple[int, ...]:
+    phases = ", ".join(str(int(phase)) for phase in (Phase.SUM, Phase.ITERATE, Phase.ASK))
+    rows = database.execute(f"select distinct epoch from passages where sent_phase in ({phases}) order by epoch")
+    return tuple(epoch for (epoch,) in rows.fetchall())
 
 
 def _numbers(content: bytes | None) -> NDArray[np.float64] | None:

@@ -114,9 +114,11 @@ class Station:
         journal, epoch = self.journal, self.plan.epoch
         asking.held.take_up(journal.questions(epoch), self.plan.dim)
         asking.on_disk = lambda: journal.totals(epoch)
-        asking.elsewhere = [
-            point for before in range(epoch) for point in places_of(journal.questions(before), self.plan)
-        ]
+        asking.elsewhere = []
+        for before in range(epoch):
+            answered = journal.questions(before)
+            start = asking.start() if answered and before == 0 else None  # later epochs tell where they begin
+            asking.elsewhere += places_of(answered, self.plan, start)
 
     # ------------------------------------------------------------ what others see
 

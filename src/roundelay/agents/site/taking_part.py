@@ -25,9 +25,10 @@ from roundelay.agents.data.objectives import Local
 from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
-from roundelay.agents.protocol.holder import Holder, keep_freed_memory
+from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_memory
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
+from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
 from roundelay.agents.site.status import PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
@@ -63,7 +64,7 @@ class PrivacyLimit:
 class SiteOptions:
     """What an operator chooses for his own agent.
 
-    `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    Where fewer than `least_rows` rows make the difference to an earlier sum, it adds to none, unless `despite_difference`. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
     both are for experiments only.
     """
 
@@ -74,6 +75,8 @@ class SiteOptions:
     encrypted: bool = True
     privacy: PrivacyLimit = PrivacyLimit()
     meter: bool = True
+    least_rows: int = LEAST_ROWS
+    despite_difference: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +114,11 @@ class Site:
             try:
                 if self.local.digest:
                     journal.check_data(self.local.digest)
+                books = self._books(signed)
+                books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
-                holder = await self._epoch(signed, journal)
+                books.check()
+                holder = await self._epoch(signed, journal, books)
                 if holder is not None:
                     return self._end(signed, holder)
             finally:
@@ -126,16 +132,21 @@ class Site:
         if standing is not None and standing.epoch < signed.plan.epoch and journal.inbox():
             for earlier in accepted_plans(self.folder, self.run_id):
                 if earlier.plan.epoch == standing.epoch:
-                    Station(self._holder(earlier.plan), journal).catch_up()
+                    # Nothing of it is sent any more, but the journal will have it.
+                    Station(self._holder(earlier.plan, self._books(earlier).note), journal).catch_up()
 
-    def _holder(self, plan: RingPlan) -> Holder:
+    def _books(self, signed: SignedPlan) -> Bookkeeper:
+        options = self.options
+        return Bookkeeper(self.folder, signed, self.local, options.least_rows, options.despite_difference)
+
+    def _holder(self, plan: RingPlan, before_adding: BeforeAdding) -> Holder:
         me = plan.number_of(self.name)
-        return Holder(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm)
+        return Holder(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm, before_adding)
 
-    async def _epoch(self, signed: SignedPlan, journal: Journal) -> Holder | None:
+    async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Holder | None:
         """The member as the run ended for it in this epoch; None where there is a newer one."""
         plan = signed.plan
-        holder = self._holder(plan)
+        holder = self._holder(plan, books.before_adding)
         me, station = holder.me, Station(holder, journal, self.reached)
         if station.heavy:
             keep_freed_memory()

@@ -10,8 +10,8 @@ import typer
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
-from roundelay.cli.ring.files import Folder, RingFile, read_plan
-from roundelay.cli.ring.words import plan_content, print_plan
+from roundelay.cli.ring.files import DespiteDifference, Folder, RingFile, read_plan
+from roundelay.cli.ring.words import plan_content, print_findings, print_plan, what_new_sums_tell
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.ringfile import SignedPlan
@@ -35,33 +35,37 @@ def accept(
     ring: RingFile,
     folder: Folder,
     yes: Annotated[bool, typer.Option("--yes", help="Accept without asking.")] = False,
+    despite_difference: DespiteDifference = False,
     as_json: AsJson = False,
 ) -> None:
     """Look at a ring file and accept it at this site; an agent runs no other.
 
     Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
-    their own.
+    their own. Where the new sums would tell, together with those that this site added to before, what the data of a
+    single site gave, the file is refused, unless you add --despite-difference.
 
     \b
     Example:
       roundelay ring accept ring.toml --folder oslo
     """
-    from roundelay.agents.agreement.folder import accept_ring, check_acceptable
+    from roundelay.agents.agreement.folder import accept_ring, check_acceptable, check_difference
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
     signed = read_plan(ring)
     check_acceptable(folder, signed)
-    new = _new(signed, folder)
+    new, follows = _new(signed, folder), what_new_sums_tell(signed, folder)
     if not as_json:
         print_plan(signed, new)
+        print_findings(follows)
         typer.echo()
+    check_difference(folder, signed, despite_difference)
     if not yes and not _agreed():
         typer.echo("Nothing was accepted.", err=True)
         raise typer.Exit(INTERRUPTED)
-    accept_ring(folder, signed.text)
+    accept_ring(folder, signed.text, despite_difference)
     if as_json:
-        print_json({**plan_content(signed), "new": new})
+        print_json({**plan_content(signed), "new": new, "follows": [one.sentence for one in follows]})
     else:
         typer.echo(f"The ring file of epoch {signed.plan.epoch} is accepted in {folder}.")
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roundelay.cli.options import AsJson
-from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import (
     Links,
     Out,
@@ -19,7 +18,7 @@ from roundelay.cli.ring.files import (
     read_plan,
     sign_plan,
 )
-from roundelay.cli.ring.words import plan_content, print_written
+from roundelay.cli.ring.words import print_written
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import RingPlan
@@ -93,7 +92,4 @@ def _finish(before: SignedPlan, planned: RingPlan, folder: Path, out: Path, as_j
     signer = identity_for(folder, planned)
     check_signer(before.plan, signer.name, signer.certificate)  # the others would refuse it
     signed = sign_plan(planned, folder, out)
-    if as_json:
-        print_json(plan_content(signed))
-    else:
-        print_written(signed, out)
+    print_written(signed, out, folder, as_json)

@@ -22,6 +22,12 @@ Links = Annotated[
     Path | None,
     typer.Option(help="A file with two names a line, the sites that can reach each other; without it all can."),
 ]
+DespiteDifference = Annotated[
+    bool,
+    typer.Option(
+        "--despite-difference", help="Go on though earlier sums and the new one together tell of single sites."
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", help="Write the ring file here.")]
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli.options import AsJson
-from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import Links, Out, SignersFolder, read_invitations, read_links, sign_plan
-from roundelay.cli.ring.words import plan_content, print_written
+from roundelay.cli.ring.words import print_written
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.invitations import Invitation
@@ -95,10 +94,7 @@ def plan(
     planned = plan_ring(sites, read_links(links), method, fit, stopping, first, warm)
     _check_that_it_stops(planned)
     signed = sign_plan(planned, folder, out)
-    if as_json:
-        print_json(plan_content(signed))
-    else:
-        print_written(signed, out)
+    print_written(signed, out, folder, as_json)
 
 
 def _split(sites: Sequence[Invitation], target: str) -> tuple[tuple[Column, ...], Column]:

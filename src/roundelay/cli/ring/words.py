@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from roundelay.cli.output import print_json
+
 if TYPE_CHECKING:
-    from roundelay.agents.agreement.plan import RingPlan, Task
+    from roundelay.agents.agreement.ledger import Finding
+    from roundelay.agents.agreement.plan import RingPlan
     from roundelay.agents.agreement.ringfile import SignedPlan
 
 
@@ -27,13 +30,29 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
         typer.echo(f"    fingerprint {fingerprint(member.certificate)}")
         typer.echo(f"    good until {expiry(member.certificate):%Y-%m-%d}")
     typer.echo(f"\nThe baton goes {_way(plan)}.")
-    typer.echo(f"It fits {fit_in_words(plan.task)}.")
+    typer.echo(f"It fits {plan.task.in_words}.")
     typer.echo(_method_in_words(plan))
     typer.echo(_stop_in_words(plan))
     if new:
         typer.echo(f"\nNew against epoch {plan.epoch - 1}:")
         for sentence in new:
             typer.echo(f"  {sentence}")
+
+
+def what_new_sums_tell(signed: SignedPlan, folder: Path) -> tuple[Finding, ...]:
+    """What the sums of a ring file tell together with those that the site in a folder has added to before."""
+    from roundelay.agents.agreement.folder import what_follows
+    from roundelay.agents.agreement.ledger import read_ledger
+
+    return what_follows(folder, read_ledger(folder), signed)
+
+
+def print_findings(found: Sequence[Finding]) -> None:
+    """What is to be known before the ring file is accepted."""
+    if found:
+        typer.echo("\nWhat the new sums tell together with the old ones:")
+    for one in found:
+        typer.echo(f"  {one.sentence}")
 
 
 def plan_content(signed: SignedPlan) -> dict[str, Any]:
@@ -67,25 +86,18 @@ def plan_content(signed: SignedPlan) -> dict[str, Any]:
     }
 
 
-def print_written(signed: SignedPlan, out: Path) -> None:
-    """What was written, and what comes next."""
+def print_written(signed: SignedPlan, out: Path, folder: Path, as_json: bool) -> None:
+    """What was written, what its sums will tell as far as the signer's ledger knows, and what comes next."""
+    follows = what_new_sums_tell(signed, folder)
+    if as_json:
+        print_json({**plan_content(signed), "follows": [one.sentence for one in follows]})
+        return
     print_plan(signed)
+    print_findings(follows)
+    if any(one.refuses for one in follows):
+        typer.echo("  Sites refuse this by default: each operator has to add --despite-difference.")
     typer.echo(f"\nThe ring file is {out}. Send it to every member: each accepts it by")
     typer.echo(f"  roundelay ring accept {out.name} --folder …")
-
-
-def fit_in_words(task: Task) -> str:
-    """What is fitted."""
-    if task.kind == "custom":
-        return f"an objective of the sites' own, with {task.dim} unknowns"
-    features = ", ".join(map(str, task.features))
-    details = [
-        "with an intercept" if task.intercept else "without an intercept",
-        "features standardised" if task.standardise else "features as they are",
-        *([f"ridge {task.ridge:g}"] if task.ridge else []),
-        "rows with empty cells dropped" if task.missing == "drop" else "empty cells refused",
-    ]
-    return f"{task.problem.model} of {task.target} from {features}; {', '.join(details)}"
 
 
 def _way(plan: RingPlan) -> str:

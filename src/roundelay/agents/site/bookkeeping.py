@@ -1,0 +1,153 @@
+"""A site keeps its ledger while it takes part: what it checks before an epoch, and what it writes before its words leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from roundelay.agents.agreement.differencing import OwnRows, comparable, day_of, refusal
+from roundelay.agents.agreement.folder import what_follows
+from roundelay.agents.agreement.ledger import (
+    Added,
+    Entry,
+    Finding,
+    Ledger,
+    LedgerError,
+    Told,
+    added_by,
+    now,
+    overruling,
+    read_ledger,
+    write_entry,
+)
+from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
+from roundelay.agents.data.objectives import Local
+from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
+from roundelay.kernels import Vector
+
+LEAST_ROWS = 10
+
+
+class Bookkeeper:
+    """The ledger of a site in one epoch; `least` is how few rows may make a difference."""
+
+    def __init__(self, folder: Path, signed: SignedPlan, local: Local, least: int, despite_difference: bool) -> None:
+        self.folder, self.signed, self.local = folder, signed, local
+        self.least, self.despite_difference = least, despite_difference
+
+    @cached_property
+    def marked(self) -> Marked:
+        """This site's data."""
+        return self.local.marked(marking_key(self.folder))
+
+    # ------------------------------------------------------------ before anything is sent
+
+    def check_whole(self, journal: Journal) -> None:
+        """Refuse a ledger that lacks a sum."""
+
+        def passed(ledger: Ledger) -> Entry | None:
+            return overruling(self.signed, self._passed(ledger, lost_sums(self.folder, ledger, journal)))
+
+        write_entry(self.folder, passed)
+
+    def check(self) -> None:
+        """Refuse an epoch whose sums would tell too much together with the old ones, and one that began with other data."""
+        ledger = read_ledger(self.folder)
+        own = ledger.of(self.signed.plan.run, self.signed.plan.epoch)
+        if own is not None and own.data.digest != self.local.digest:  # also where the journal is not there any more
+            raise LedgerError(
+                "This site has added to sums of this epoch already, with other data, and a mask is never used for two answers: give the "
+                "agent the data with which it began, or let the members drop this site and let it join anew."
+            )
+        self._passed_now(ledger)
+
+    def _passed_now(self, ledger: Ledger) -> tuple[Finding, ...]:
+        """What the operator lets pass of what follows from the sums of this epoch; nothing where they have begun."""
+        plan = self.signed.plan
+        if ledger.of(plan.run, plan.epoch) is not None:
+            return ()
+        own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.least)
+        return self._passed(ledger, what_follows(self.folder, ledger, self.signed, self.marked.data, own))
+
+    def _passed(self, ledger: Ledger, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """What is let pass now; what is not, and was not before, is refused."""
+        refused = ledger.not_overruled(self.signed.digest, found)
+        if refused and not self.despite_difference:
+            raise refusal(refused, "the agent stops before it adds to a sum, and its state is kept")
+        return refused
+
+    # ------------------------------------------------------------ before words leave
+
+    def before_adding(self, told: tuple[Vector, ...]) -> None:
+        """Note the sums of this epoch before the first of its words leave, and refuse where all rows are nearly as many as before.
+
+        What follows from them is looked at once more: another run of this site may have begun since.
+        """
+        self._enter(checked=True)
+        rows = self.local.all_rows(told)
+        if rows is not None:
+            plan = self.signed.plan
+            fresh = Told(now(), plan.run, plan.epoch, rows)
+            write_entry(self.folder, lambda ledger: fresh if self._rows_told(ledger) is None else None)
+            write_entry(
+                self.folder, lambda ledger: overruling(self.signed, self._passed(ledger, self._as_many(ledger, rows)))
+            )
+
+    def note(self, told: tuple[Vector, ...]) -> None:
+        """Note the sums of an epoch that is over: nothing of them leaves any more."""
+        self._enter(checked=False)
+
+    def _enter(self, checked: bool) -> None:
+        plan = self.signed.plan
+
+        def entry(ledger: Ledger) -> Entry | None:
+            if ledger.of(plan.run, plan.epoch) is not None:
+                return None
+            passed = self._passed_now(ledger) if checked else ()
+            keep_marks(self.folder, self.marked)
+            return added_by(self.signed, self.marked.data, (*ledger.overruled(self.signed.digest), *passed))
+
+        write_entry(self.folder, entry)
+
+    def _rows_told(self, ledger: Ledger) -> int | None:
+        own = ledger.of(self.signed.plan.run, self.signed.plan.epoch)
+        return None if own is None else ledger.rows_told(own)
+
+    def _as_many(self, ledger: Ledger, rows: int) -> tuple[Finding, ...]:
+        """The earlier sums over nearly as many rows: the difference may be a few rows of a site."""
+        plan = self.signed.plan
+        new = added_by(self.signed, self.marked.data)
+        return tuple(self._nearly(ledger, comparable(new, ledger.before(plan.run, plan.epoch)), new, rows))
+
+    def _nearly(self, ledger: Ledger, earlier: tuple[Added, ...], new: Added, rows: int) -> Iterator[Finding]:
+        for one in earlier:
+            before = ledger.rows_told(one)
+            if before is None or abs(rows - before) >= self.least or (rows == before and one.names == new.names):
+                continue
+            yield Finding(
+                "all rows",
+                f"{one.run} {one.epoch} {rows}",
+                f"All sites together have {rows:,} rows, and had {before:,} in the sum of {day_of(one.time)}: the difference of the sums may "
+                f"be what a few rows of one site gave, and this site's floor is {self.least} rows.",
+            )
+
+
+def lost_sums(folder: Path, ledger: Ledger, running: Journal | None = None) -> tuple[Finding, ...]:
+    """The sums that a journal has and the ledger has not: its last lines were cut off, or an old copy was put back."""
+    found = []
+    for home in sorted((folder / "runs").glob("*")):
+        try:
+            mine = running is not None and running.folder == home
+            epochs = running.epochs_with_sums() if running is not None and mine else epochs_with_sums(home)
+        except JournalError:
+            continue  # it is in use: its own agent has looked at it
+        for epoch in epochs:
+            if ledger.of(home.name, epoch) is None:
+                sentence = (
+                    f"The journal of the run {home.name} has sums of epoch {epoch} that the ledger {ledger.path} does not have: its last "
+                    "lines were cut off, an old copy was put back, or the run is older than the ledger."
+                )
+                found.append(Finding("lost", f"{home.name} {epoch}", sentence))
+    return tuple(found)
