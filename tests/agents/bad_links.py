@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
@@ -32,15 +34,34 @@ ALGORITHM = rl.PIADMM1(start=rl.SealedStart())
 ANY = Mischief()
 
 
-def over_bad_bytes(folder: Path, length: Length, seed: int, mischief: Mischief = ANY) -> Counter[str]:
+class Tried(NamedTuple):
+    """A ring that is tried: made in a folder with a length, a seed and what `make_ring` takes besides; and checked afterwards."""
+
+    make: Callable[..., ProcessRing]
+    check: Callable[[ProcessRing, Length, int], None]
+
+
+def token_ring(folder: Path, length: Length, seed: int, **more: Any) -> ProcessRing:
+    functions = own_functions(_problem(length, seed))
+    return make_ring(folder, functions, ALGORITHM, Stopping(None, length.hops), seed=seed, **more)
+
+
+def check_token_ring(ring: ProcessRing, length: Length, seed: int) -> None:
+    check_same(ring, simulated(ALGORITHM, _problem(length, seed), rl.ring(length.agents), length.hops, seed))
+    check_every_hand_over_once(ring)
+
+
+TOKEN = Tried(token_ring, check_token_ring)
+
+
+def over_bad_bytes(
+    folder: Path, length: Length, seed: int, mischief: Mischief = ANY, tried: Tried = TOKEN
+) -> Counter[str]:
     """Under TLS a byte that was changed breaks the link; the agents dial again, and send again."""
-    problem = _problem(length, seed)
     ports = free_ports(2 * length.agents)
     addresses = [f"127.0.0.1:{port}" for port in ports[: length.agents]]
     listen = {number: f"127.0.0.1:{port}" for number, port in enumerate(ports[length.agents :])}
-    ring = make_ring(
-        folder, own_functions(problem), ALGORITHM, Stopping(None, length.hops), addresses=addresses, seed=seed, listen=listen
-    )  # fmt: skip
+    ring = tried.make(folder, length, seed, addresses=addresses, listen=listen)
     routes = dict(zip(ports[: length.agents], ports[length.agents :], strict=True))
     mischief = replace(mischief, pieces=min(mischief.pieces, length.pieces_harmed))
     proxies = start_proxies(folder, routes, mischief, seed)
@@ -48,18 +69,15 @@ def over_bad_bytes(folder: Path, length: Length, seed: int, mischief: Mischief =
         run_to_the_end(ring, length.seconds)
     finally:
         done = stop_proxies(folder, proxies)
-    _check(ring, length, seed)
+    tried.check(ring, length, seed)
     return done
 
 
-def over_bad_frames(folder: Path, length: Length, seed: int) -> Counter[str]:
+def over_bad_frames(folder: Path, length: Length, seed: int, tried: Tried = TOKEN) -> Counter[str]:
     """Frames are lost, repeated, late, in another order, and damaged."""
-    wrap = bad_frames(folder, length.frames_harmed, seed)
-    ring = make_ring(
-        folder, own_functions(_problem(length, seed)), ALGORITHM, Stopping(None, length.hops), seed=seed, wrap=wrap
-    )  # fmt: skip
+    ring = tried.make(folder, length, seed, wrap=bad_frames(folder, length.frames_harmed, seed))
     run_to_the_end(ring, length.seconds)
-    _check(ring, length, seed)
+    tried.check(ring, length, seed)
     return harm_in(folder)
 
 
@@ -88,8 +106,3 @@ def run_to_the_end(ring: ProcessRing, seconds: float) -> None:
 
 def _problem(length: Length, seed: int) -> rl.LeastSquares:
     return rl.paper_least_squares(agents=length.agents, samples=6, dim=3, seed=seed)
-
-
-def _check(ring: ProcessRing, length: Length, seed: int) -> None:
-    check_same(ring, simulated(ALGORITHM, _problem(length, seed), rl.ring(length.agents), length.hops, seed))
-    check_every_hand_over_once(ring)

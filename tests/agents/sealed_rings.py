@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.site.taking_part import Site
 from roundelay.masks import SeededPairs
-from tests.agents.bad_frames import bad_frames, harm_in
-from tests.agents.bad_links import Length, run_to_the_end
+from tests.agents.bad_links import Length, Tried
 from tests.agents.chaos import SLOW_SITE, Chaos, Kills, Size
 from tests.agents.likeness import check_every_hand_over_once
 from tests.agents.processes import ProcessRing, make_ring, own_functions
@@ -84,23 +82,18 @@ def check_same_words(ring: ProcessRing, seed: int) -> None:
         assert stored.about == models[0].about and not stored.about.doubt
 
 
-def _ring(folder: Path, agents: int, hops: int, seed: int, wrap: Any) -> ProcessRing:
-    stopping = Stopping(1e-15, questions=hops // agents)
-    functions = own_functions(ill_conditioned(agents, seed))
-    return make_ring(folder, functions, ALGORITHM, stopping, seed=seed, wrap=wrap)
+def sealed_ring(folder: Path, length: Length | Size, seed: int, **more: Any) -> ProcessRing:
+    stopping = Stopping(1e-15, questions=length.hops // length.agents)
+    functions = own_functions(ill_conditioned(length.agents, seed))
+    return make_ring(folder, functions, ALGORITHM, stopping, seed=seed, **more)
+
+
+SEALED = Tried(sealed_ring, lambda ring, length, seed: check_same_words(ring, seed))
 
 
 def killed(folder: Path, size: Size, seed: int) -> Kills:
     """Kill and restart until the ring is done."""
-    ring = _ring(folder, size.agents, size.hops, seed, slow_answers)
+    ring = sealed_ring(folder, size, seed, wrap=slow_answers)
     kills = Chaos(ring, size, random.Random(seed)).run()
     check_same_words(ring, seed)
     return kills
-
-
-def over_bad_frames(folder: Path, length: Length, seed: int) -> Counter[str]:
-    """Frames are lost, repeated, late, in another order, and damaged; links are cut and healed."""
-    ring = _ring(folder, length.agents, length.hops, seed, bad_frames(folder, length.frames_harmed, seed))
-    run_to_the_end(ring, length.seconds)
-    check_same_words(ring, seed)
-    return harm_in(folder)

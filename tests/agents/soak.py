@@ -30,7 +30,9 @@ def soak_sealed(folder: Path) -> None:
     kills = sealed_rings.killed(folder / "kills", chaos.LONG, SEED)
     print(kills.table())
     assert all(kills.at[point] >= 10 for point in Point) and kills.total >= 200
-    _tell("frames", sealed_rings.over_bad_frames(folder / "frames", bad_links.LONG, SEED))
+    tried = sealed_rings.SEALED
+    _tell("frames", bad_links.over_bad_frames(folder / "frames", bad_links.LONG, SEED, tried))
+    _tell("bytes", bad_links.over_bad_bytes(folder / "bytes", bad_links.LONG, SEED, tried=tried))
 
 
 def soak_fits(folder: Path) -> None:

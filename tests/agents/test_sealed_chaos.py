@@ -26,8 +26,13 @@ def test_death_at_every_point_of_a_sealed_lap_changes_nothing(tmp_path: Path) ->
 
 
 def test_bad_frames_change_nothing(tmp_path: Path) -> None:
-    done = sealed_rings.over_bad_frames(tmp_path, bad_links.SHORT, seed=2)
+    done = bad_links.over_bad_frames(tmp_path, bad_links.SHORT, 2, sealed_rings.SEALED)
     assert done.total() > 20
+
+
+def test_links_that_are_cut_and_heal_change_nothing(tmp_path: Path) -> None:
+    done = bad_links.over_bad_bytes(tmp_path, bad_links.SHORT, 3, tried=sealed_rings.SEALED)
+    assert done.total() > 10
 
 
 def crashes_change_no_word(seed: int) -> None:
