@@ -1,0 +1,195 @@
+"""What a dishonest first member, or whoever forges a baton, can't make the members of sealed laps do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import roundelay as rl
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.asking import ENDING
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
+from roundelay.agents.protocol.holder import HandOver, Holder
+from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Goal
+from roundelay.algorithms.sealed.questions import POINT, STEP, Asked, Question, numbers_told
+from roundelay.masks import SeededPairs
+from tests.agents.world import least_squares, ring_plan
+
+SITES, DIM = 4, 3
+Meddle = Callable[[Baton], Baton]
+
+
+def holders(optimiser: object, questions: int = 50) -> list[Holder]:
+    plan = ring_plan(
+        [f"site{me}" for me in range(SITES)], rl.SealedLaps(optimiser), DIM, Stopping(1e-9, questions=questions)
+    )  # type: ignore[arg-type]
+    return [Holder(plan, me, Known(least_squares(me, DIM)), 1, SeededPairs(1)) for me in range(SITES)]
+
+
+def hand_overs(ring: list[Holder], meddle: Meddle = lambda baton: baton) -> Iterator[HandOver]:
+    """Every hand-over, checked by its receiver before it is worked on; what the first member sends may be meddled with."""
+    sender, move = 0, ring[0].first()
+    while move is not None:
+        if sender == 0:
+            move = move._replace(baton=meddle(move.baton))
+        yield move
+        ring[move.receiver].check(move.baton, None)
+        sender, move = move.receiver, ring[move.receiver].act(move.baton)
+
+
+def until(ring: list[Holder], hop: int, receiver: int) -> Baton:
+    """The baton of a question as a member receives it, before it answers."""
+    return next(
+        move.baton
+        for move in hand_overs(ring)
+        if move.receiver == receiver and move.baton.phase == Phase.ASK and move.baton.hop == hop
+    )
+
+
+def test_all_hold_the_same_end_without_a_doubt() -> None:
+    ring = holders(rl.LBFGS())
+    list(hand_overs(ring))
+    points = [one.held.estimate for one in ring]
+    pooled = [least_squares(me, DIM) for me in range(SITES)]
+    best = rl.LeastSquares([one.features[0] for one in pooled], [one.targets[0] for one in pooled]).optimum
+    for one, point in zip(ring, points, strict=True):
+        assert one.held.reason == Reason.CONTENT and one.asking is not None and not one.asking.held.doubt
+        assert np.array_equal(point, points[0])
+        np.testing.assert_allclose(point, best, atol=1e-8)
+
+
+def test_a_question_is_answered_once() -> None:
+    """Asked again, at another point, under the same mask: the difference of the two answers would be the member's own."""
+    ring = holders(rl.LBFGS())
+    baton = until(ring, hop=2, receiver=1)
+    ring[1].check(baton, None)
+    ring[1].act(baton)
+    other = np.array(baton.numbers)
+    other[:DIM] = np.ones(DIM).view(np.uint64)
+    for again in (baton, baton._replace(numbers=other)):
+        with pytest.raises(BatonError, match="a mask is used once"):
+            ring[1].check(again, None)
+
+
+@pytest.mark.parametrize("hop", [0, 1, 3, 7])
+def test_questions_come_in_order(hop: int) -> None:
+    ring = holders(rl.LBFGS())
+    baton = until(ring, hop=2, receiver=1)
+    with pytest.raises(BatonError, match="questions come in order"):
+        ring[1].check(baton._replace(hop=hop), None)
+
+
+def test_no_more_questions_than_were_agreed_on() -> None:
+    ring = holders(rl.LBFGS(), questions=2)
+    moves = list(hand_overs(ring))
+    assert max(move.baton.hop for move in moves if move.baton.phase == Phase.ASK) == 1
+    assert all(one.held.reason == Reason.HOPS for one in ring)
+    ring = holders(rl.LBFGS(), questions=2)
+    baton = until(ring, 0, 1)
+    ring[1].act(baton)
+    ring[1].act(baton._replace(hop=1))
+    with pytest.raises(BatonError, match="the ring file allows 2"):
+        ring[1].check(baton._replace(hop=2), None)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_point_must_be_finite(bad: float) -> None:
+    ring = holders(rl.LBFGS())
+    baton = until(ring, hop=2, receiver=1)
+    numbers = np.array(baton.numbers)
+    numbers[:1] = np.array([bad]).view(np.uint64)
+    with pytest.raises(BatonError, match="not finite"):
+        ring[1].check(baton._replace(numbers=numbers), None)
+
+
+def test_a_step_needs_a_direction() -> None:
+    ring = holders(rl.ConjugateGradients())
+    baton = next(hand_overs(ring)).baton
+    kind = Asked.GRADIENT | STEP
+    numbers = np.zeros(numbers_told(kind, DIM) + DIM, np.uint64)
+    with pytest.raises(BatonError, match="no direction has been told"):
+        ring[1].check(baton._replace(purpose=kind, numbers=numbers), None)
+
+
+def test_a_lap_begins_at_the_first_member() -> None:
+    ring = holders(rl.LBFGS())
+    baton = until(ring, hop=2, receiver=2)
+    for change in ({"origin": 1}, {"step": 1}, {"step": 3}, {"step": SITES + 1}):
+        with pytest.raises(BatonError):
+            ring[2].check(baton._replace(**change), None)
+
+
+def at_another_point(number: int) -> Meddle:
+    """The first member asks one question at a point of its own choosing."""
+
+    def meddle(baton: Baton) -> Baton:
+        if baton.phase != Phase.ASK or baton.hop != number or not baton.purpose & POINT:
+            return baton
+        numbers = np.array(baton.numbers)
+        numbers[:DIM] = (numbers[:DIM].view(np.float64) + 0.1).view(np.uint64)
+        return baton._replace(numbers=numbers)
+
+    return meddle
+
+
+@pytest.mark.parametrize(
+    "optimiser", [rl.LBFGS(), rl.Newton(), rl.NormalEquations()], ids=lambda one: type(one).__name__
+)
+def test_a_question_that_the_optimiser_would_not_have_asked_is_named(optimiser: object) -> None:
+    ring = holders(optimiser)
+    try:
+        list(hand_overs(ring, at_another_point(1)))
+    except BatonError as error:  # where it was the last, the end is at another point than the honest were asked at
+        assert "another point" in str(error)
+        return
+    for one in ring[1:]:
+        assert one.asking is not None
+        assert "Question 2 is not one that the agreed optimiser would have asked: site0" in one.asking.held.doubt
+
+
+def test_totals_that_were_made_up_do_not_explain_the_questions() -> None:
+    def meddle(baton: Baton) -> Baton:
+        if baton.phase != Phase.DONE:
+            return baton
+        numbers = np.array(baton.numbers)
+        numbers[ENDING + DIM + 1] *= 1.5  # in the total of the first question
+        return baton._replace(numbers=numbers)
+
+    ring = holders(rl.LBFGS())
+    list(hand_overs(ring, meddle))
+    assert all(one.asking is not None and "would" in one.asking.held.doubt for one in ring[1:])
+
+
+def test_the_end_is_where_all_were_asked_last() -> None:
+    def meddle(baton: Baton) -> Baton:
+        if baton.phase != Phase.DONE:
+            return baton
+        numbers = np.array(baton.numbers)
+        numbers[ENDING : ENDING + DIM] = 1e6
+        return baton._replace(numbers=numbers)
+
+    with pytest.raises(BatonError, match="ends the run at another point"):
+        list(hand_overs(holders(rl.LBFGS()), meddle))
+
+
+class Greedy(rl.NormalEquations):
+    """Has the minimiser, and asks once more elsewhere."""
+
+    def questions(self, goal: Goal) -> Optimising:
+        found = yield from super().questions(goal)
+        yield Question(Asked.GRADIENT, found.point + 1.0)
+        yield Question(Asked.GRADIENT, found.point)
+        return found
+
+
+def test_questions_that_went_on_after_the_end_are_named() -> None:
+    ring = holders(rl.NormalEquations())
+    assert ring[0].asking is not None
+    ring[0].asking.optimiser = Greedy()
+    list(hand_overs(ring))
+    for one in ring[1:]:
+        assert one.asking is not None
+        assert "More was asked than the agreed optimiser needs: site0" in one.asking.held.doubt
