@@ -193,3 +193,24 @@ def test_questions_that_went_on_after_the_end_are_named() -> None:
     for one in ring[1:]:
         assert one.asking is not None
         assert "More was asked than the agreed optimiser needs: site0" in one.asking.held.doubt
+
+
+def test_an_objective_of_the_sites_own_takes_part() -> None:
+    """A value and a gradient are enough; without a value it is said what is missing."""
+    plan = ring_plan(["a", "b", "c"], rl.SealedLaps(), 2, Stopping(1e-9))
+    centres = (np.array([1.0, 2.0]), np.array([-3.0, 0.5]), np.array([4.0, 1.0]))
+
+    def quartic(centre: np.ndarray, with_value: bool = True) -> Known:
+        gradient = [lambda x: (x - centre) * (1.0 + (x - centre) @ (x - centre))]
+        value = [lambda x: 0.5 * (x - centre) @ (x - centre) + 0.25 * ((x - centre) @ (x - centre)) ** 2]
+        return Known(rl.CallableProblem(gradient, 2, value if with_value else None))
+
+    ring = [Holder(plan, me, quartic(centre), 1, SeededPairs(1)) for me, centre in enumerate(centres)]
+    list(hand_overs(ring))
+    for one in ring:
+        assert one.held.estimate is not None and one.held.reason == Reason.CONTENT
+        slopes = sum((x := one.held.estimate - centre) * (1.0 + x @ x) for centre in centres)
+        np.testing.assert_allclose(slopes, 0.0, atol=1e-8)
+    bare = Holder(plan, 1, quartic(centres[1], with_value=False), 1, SeededPairs(1))
+    with pytest.raises(ValueError, match=r"has no value\(x\)"):
+        _ = bare.problem

@@ -17,6 +17,8 @@ from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
+    HESSIANS,
+    VALUES,
     Asked,
     Place,
     Question,
@@ -32,6 +34,7 @@ from roundelay.algorithms.sealed.sealed_laps import SealedLaps
 from roundelay.kernels import Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import my_seal
+from roundelay.problems import OwnProblem
 
 if TYPE_CHECKING:
     from roundelay.agents.protocol.holder import HandOver, Holder
@@ -145,6 +148,18 @@ class Asking:
             why,
             plan.stopping.questions,
         )
+
+    def check_answers(self, problem: OwnProblem) -> None:
+        """Refuse a function that can't answer what all sites are asked for."""
+        for kinds, has, what in (
+            (VALUES, problem.has_values, "value(x)"),
+            (HESSIANS, problem.has_hessians, "hessian(x)"),
+        ):
+            if not has and any(asked in kinds for asked in self.optimiser.asks):
+                raise ValueError(
+                    f"This site's objective has no {what}, for which all sites are asked: give it one, or plan the ring with a "
+                    "token method such as PIADMM1."
+                )
 
     def start(self) -> Vector | None:
         """Where all stand before the first question: the model of an earlier run, or the origin."""

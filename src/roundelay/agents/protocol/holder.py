@@ -180,6 +180,8 @@ class Holder:
                     f"This site's function has {self._own.dim} unknowns, but the ring's fit has {self.plan.dim}: "
                     "check the data or the objective against the ring file."
                 )
+            if self.asking is not None:
+                self.asking.check_answers(self._own)
         return self._own
 
     @property
