@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
@@ -327,18 +328,17 @@ class LBFGS:
         for _ in range(RESTARTS):
             if residual <= goal.tolerance:
                 break
-            search = _Search(goal, best, total, length)
-            point = search.started()
-            while point is not None:
-                new = yield Question(asked, point)
-                goal.check(new)
-                arrived = goal.residual(point, new.gradient)
-                if arrived <= goal.tolerance or search.asked >= goal.most:
-                    search.end()
-                    return Found(point, arrived, arrived <= goal.tolerance)
-                if arrived < residual:
-                    best, residual, total = point, arrived, new
-                point = search.told(new)
+            with closing(_Search(goal, best, total, length)) as search:  # also where nobody asks any more
+                point = search.started()
+                while point is not None:
+                    new = yield Question(asked, point)
+                    goal.check(new)
+                    arrived = goal.residual(point, new.gradient)
+                    if arrived <= goal.tolerance or search.asked >= goal.most:
+                        return Found(point, arrived, arrived <= goal.tolerance)
+                    if arrived < residual:
+                        best, residual, total = point, arrived, new
+                    point = search.told(new)
             length = search.usual_length(total.gradient)
         if not np.array_equal(best, goal.origin):  # where all are to stand
             total = yield Question(asked, best)
@@ -377,7 +377,7 @@ class _Search:
         self._totals.put(total)
         return self._next()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Let the thread end."""
         self._totals.put(None)
 
