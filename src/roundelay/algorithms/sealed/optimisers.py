@@ -29,6 +29,8 @@ SMALL_STEP = 1e-11
 BELOW_ROUNDING = 1e-9
 # How much of what the slope promises a step must keep.
 DECREASE = 1e-4
+# After so many laps in which the gradient was not halved nothing more is to be expected.
+PATIENCE = 10
 # How often a line search that failed for rounding is begun anew.
 RESTARTS = 6
 
@@ -71,6 +73,11 @@ class Goal:
     def relative_to(self, first: Total) -> Goal:
         """The tolerance is of the gradient at the start, where that is larger than 1: units must not matter."""
         return replace(self, tolerance=self.tolerance * max(1.0, float(np.linalg.norm(first.gradient)) / self.agents))
+
+    def is_near(self, point: Vector, residual: float, hessian: Matrix) -> bool:
+        """Whether it is within the tolerance, or as close as rounding lets anybody see."""
+        rounding = ROUNDING * float(np.linalg.norm(np.abs(hessian) @ np.abs(point))) / self.agents
+        return residual <= max(self.tolerance, rounding)
 
     def check(self, total: Total) -> None:
         """Refuse what has no minimiser."""
@@ -200,12 +207,12 @@ class NormalEquations:
             z = following
             gradient = (yield Question(Asked.GRADIENT, z)).gradient
             following = model_minimiser(hessian, gradient, z, goal.regulariser)
-            step = float(np.abs(following - z).max())
-            if step <= SMALL_STEP * np.abs(z).max() or not step < 0.25 * before:
+            step, residual = float(np.abs(following - z).max()), goal.residual(z, gradient)
+            near = goal.is_near(z, residual, hessian)
+            if not step < 0.25 * before or (near and step <= SMALL_STEP * np.abs(z).max()):
                 break
             before = step
-        residual = goal.residual(z, gradient)
-        return Found(z, residual, residual <= goal.tolerance)
+        return Found(z, residual, near)
 
 
 @register(Optimiser, "conjugate-gradients")
@@ -271,7 +278,7 @@ class Newton:
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
         asked = Asked.VALUE_GRADIENT_AND_HESSIAN if goal.values else Asked.GRADIENT_AND_HESSIAN
-        z, before, laps = goal.origin, np.inf, 0
+        z, before, best, laps, since = goal.origin, np.inf, np.inf, 0, 0
         total = yield Question(asked)
         goal = goal.relative_to(total)
         changed: Change | None = None
@@ -281,9 +288,12 @@ class Newton:
             ahead = model_minimiser(total.hessian, total.gradient, z, goal.regulariser) - z
             step = float(np.abs(ahead).max())
             residual = goal.residual(z, total.gradient)
-            small = step <= SMALL_STEP * np.abs(z).max() or (residual <= goal.tolerance and not step < 0.25 * before)
-            if small or laps >= goal.most:
-                return Found(z, residual, residual <= goal.tolerance)
+            if residual < 0.5 * best:
+                best, since = residual, laps
+            near = goal.is_near(z, residual, total.hessian)
+            in_vain = (step <= SMALL_STEP * np.abs(z).max(), not step < 0.25 * before, near)
+            if sum(in_vain) >= 2 or laps >= min(goal.most, since + PATIENCE):
+                return Found(z, residual, near)
             length = 1.0
             if changed is not None:
                 ahead = corrected(total.hessian, total.gradient, z, goal.regulariser, ahead, changed)
