@@ -121,7 +121,12 @@ def check_newton(module: Any) -> None:
     assert len(game.questions) == 2 and apart(game.points[1], quadratic.optimum) < 1e-12
     straight = plain_functions(4, 4, 3, hessians=True)
     # From far away steps are too long, and the curvature changes by more than a step can say.
-    for problem, start in ((logistic(4, 4, 3), START), (straight, START), (straight, FAR), (logistic(4, 4, 3, 1e-6), -3.0 * FAR)):
+    for problem, start in (
+        (logistic(4, 4, 3), START),
+        (straight, START),
+        (straight, FAR),
+        (logistic(4, 4, 3, 1e-6), -3.0 * FAR),
+    ):
         game = played(kind(), problem, goal_of(problem, start=start))
         for place, textbook in zip(game.points, newton(problem, start, 7), strict=False):
             assert apart(place, textbook) < 1e-7
@@ -157,7 +162,9 @@ def check_lbfgs(module: Any) -> None:
         assert len(game.questions) <= 30
     # Of a quadratic the slopes at both ends say by how much its value changes; here the first step is much too long.
     quadratic, _ = ill_conditioned(4, 4, 10.0, 1)
-    by_value, by_slopes = (played(kind(), quadratic, replace(goal_of(quadratic), values=known)) for known in (True, False))
+    by_value, by_slopes = (
+        played(kind(), quadratic, replace(goal_of(quadratic), values=known)) for known in (True, False)
+    )
     for place, other in zip(by_value.points[1:8], by_slopes.points[1:8], strict=True):
         assert apart(place, other) < 1e-6
     without_values = plain_functions(4, 4, 3, values=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from examples.huber_problem import Huber
 
 import roundelay as rl
-from examples.huber_problem import Huber
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Optimiser
 from roundelay.algorithms.sealed.questions import Place, Question, Total, answers, total_of
 from roundelay.kernels import Vector
@@ -47,7 +47,9 @@ def huber(agents: int, dim: int, seed: int) -> Huber:
     return Huber(features, targets, delta=0.7, ridge=0.01)
 
 
-def plain_functions(agents: int, dim: int, seed: int, values: bool = True, hessians: bool = False) -> rl.CallableProblem:
+def plain_functions(
+    agents: int, dim: int, seed: int, values: bool = True, hessians: bool = False
+) -> rl.CallableProblem:
     """f_i(x) = Σ_j √(1 + (a_j'x − t_j)²), as somebody writes it in Python; far from its minimum it is nearly straight."""
     features, targets, _ = rows(agents, dim, seed)
     pairs = list(zip(features, [target + 3.0 for target in targets], strict=True))

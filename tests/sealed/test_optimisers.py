@@ -67,7 +67,7 @@ MUTATIONS = [
     ("Newton", "if change <= DECREASE * slope or slope >= 0.0:", "if change >= DECREASE * slope or slope >= 0.0:"),
     ("Newton", "change = 0.5 * (slope + float(new.gradient @ ahead)", "change = 0.5 * (slope - float(new.gradient @ ahead)"),
     ("LBFGS", "return value / self._height, (self.length / self._height) * gradient", "return value, gradient / self._height"),
-    ("LBFGS", "change = 0.5 * float((last.gradient + total.gradient) @ apart)", "change = 0.5 * float((last.gradient - total.gradient) @ apart)"),
+    ("LBFGS", "change = 0.5 * float((last.gradient + total.gradient) @ apart)", "change = -0.5 * float((last.gradient + total.gradient) @ apart)"),
     ("LBFGS", "self._last = (x, value + change, total)", "self._last = (x, value, total)"),
     ("LBFGS", "np.concatenate([gradient + weight, weight - gradient])", "np.concatenate([gradient + weight, weight + gradient])"),
     ("LBFGS", "value, gradient = self._at(upper - lower)", "value, gradient = self._at(upper + lower)"),

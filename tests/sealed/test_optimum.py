@@ -145,7 +145,9 @@ def test_a_condition_number_of_1e8(optimiser: str, wide: bool) -> None:
 def test_lbfgs_says_where_it_came_no_further() -> None:
     problem, _ = ill_conditioned(4, 10, 1e8, 0)
     run = simulate(rl.SealedLaps("lbfgs"), problem, hops=4 * 60)
-    assert run.stop == "hops" and run.outcome.startswith("L-BFGS made 60 laps: another of 4 hops would be more than the 240")
+    assert run.stop == "hops" and run.outcome.startswith(
+        "L-BFGS made 60 laps: another of 4 hops would be more than the 240"
+    )
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -162,7 +164,9 @@ def test_classes_that_can_be_separated_are_named_in_words() -> None:
     rng = np.random.default_rng(0)
     features = [rng.normal(size=(6, 2)) for _ in range(3)]
     labels = [np.where(block[:, 0] > 0.0, 1.0, -1.0) for block in features]
-    with pytest.raises(ValueError, match="separated by a plane, so that the logistic loss has no finite minimiser: add a ridge"):
+    with pytest.raises(
+        ValueError, match="separated by a plane, so that the logistic loss has no finite minimiser: add a ridge"
+    ):
         rl.Logistic(features, labels)
     assert simulate(rl.SealedLaps(), rl.Logistic(features, labels, ridge=1e-4)).stop == "found"
 

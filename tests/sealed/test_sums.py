@@ -77,7 +77,9 @@ def test_all_other_words_look_uniform_and_without_masks_they_would_not(monkeypat
         return run.transcript.laps[0].words[:-1]
 
     assert looks_uniform(words())
-    monkeypatch.setattr("roundelay.engine.sealed_run.seals", lambda _, agents, dim, *rest: np.zeros((agents, dim), np.uint64))
+    monkeypatch.setattr(
+        "roundelay.engine.sealed_run.seals", lambda _, agents, dim, *rest: np.zeros((agents, dim), np.uint64)
+    )
     assert not looks_uniform(words())
 
 
@@ -89,7 +91,8 @@ def test_no_two_laps_have_the_same_masks() -> None:
     masks = [seals(SeededPairs(0), 4, 3, number)[0] for number in range(len(first))]
     assert len({tuple(mask) for mask in masks}) == len(first)
     np.testing.assert_array_equal(
-        FixedPoint(44).decode(first[1] - masks[1])[1:], FixedPoint(44).rounded(problem.gradient(0, run.record.tokens[2]))
+        FixedPoint(44).decode(first[1] - masks[1])[1:],
+        FixedPoint(44).rounded(problem.gradient(0, run.record.tokens[2])),
     )
 
 
@@ -129,7 +132,10 @@ def test_answers_sum_to_what_finite_differences_say(make: Any, asked: Asked) -> 
 
     gradient = [slope_along(way) for way in np.eye(dim)]
     curvature = [
-        [(slope_along(one, point + 1e-3 * other) - slope_along(one, point - 1e-3 * other)) / 2e-3 for one in np.eye(dim)]
+        [
+            (slope_along(one, point + 1e-3 * other) - slope_along(one, point - 1e-3 * other)) / 2e-3
+            for one in np.eye(dim)
+        ]
         for other in np.eye(dim)
     ]
     # The loss of Huber has kinks in its slope.
@@ -159,5 +165,7 @@ def test_questions_come_back_from_their_kind_and_numbers(data: st.DataObject) ->
     start = place.point if question.point is None else question.point
     ahead = 0.0 if question.step is None else question.step * place.direction
     np.testing.assert_array_equal(moved.point, start + ahead)
-    np.testing.assert_array_equal(moved.direction, place.direction if question.direction is None else question.direction)
+    np.testing.assert_array_equal(
+        moved.direction, place.direction if question.direction is None else question.direction
+    )
     assert isinstance(question, Question)

@@ -292,7 +292,9 @@ def _scale(optimum: Vector) -> float:
 
 # ---------------------------------------------------------------- the readout
 
-PUBLIC_POINT = "The public point, at which every agent stands: it jumps from lap to lap, and there is nothing to extrapolate."
+PUBLIC_POINT = (
+    "The public point, at which every agent stands: it jumps from lap to lap, and there is nothing to extrapolate."
+)
 
 # How many of the last tokens are used.
 WINDOW = 20

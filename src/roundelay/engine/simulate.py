@@ -126,9 +126,7 @@ def simulate(
             check_seed(seed)
             own_problem, own_network = the_problem(problem, seed), the_network(network, seed)
             resolved, method = the_method(algorithm, own_problem, own_network)
-            request = Request(
-                algorithm, resolved, method, own_problem, own_network, seed, options, progress, interrupt
-            )
+            request = Request(algorithm, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
             return _run(request)
 
         if seeds is None:

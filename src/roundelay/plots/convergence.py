@@ -76,12 +76,14 @@ def _error_limits(curves: Sequence[Curve], relative: bool) -> tuple[float, float
 def _draw(axis: Axes, name: str, curve: Curve, place: int, methods: int) -> None:
     style = style_of(place)
     if curve.low is not None and curve.high is not None:
-        axis.fill_between(curve.cost, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0)
+        held: Any = {"step": "post"} if curve.jumps else {}
+        axis.fill_between(curve.cost, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0, **held)
     axis.plot(
         curve.cost,
         curve.middle,
         color=style.colour,
         linestyle=style.line,
+        drawstyle="steps-post" if curve.jumps else "default",
         linewidth=1.8,
         marker=style.marker,
         markersize=5.5,

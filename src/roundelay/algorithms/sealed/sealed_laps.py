@@ -147,7 +147,7 @@ def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
 def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) -> Choice:
     """The optimiser that is likely to cost least: numbers that are sent, and waiting for hops."""
     p = known.dim
-    matrix = p * (p + 3) // 2
+    matrix, unknowns = p * (p + 3) // 2, f"{p:,} unknown{'s' * (p != 1)}"
     if known.is_quadratic:
         direct = matrix + 2 * p + 2 * waiting
         laps = min(p, CG_LAPS) + 3
@@ -159,7 +159,7 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
             )
         return Choice(
             ConjugateGradients(),
-            f"the functions are quadratic, and with {p:,} unknowns a few laps of {2 * p:,} numbers cost less than one of {matrix:,}",
+            f"the functions are quadratic, and with {unknowns} a few laps of {2 * p:,} numbers cost less than one of {matrix:,}",
         )
     if not known.has_hessians:
         return Choice(LBFGS(), "there are gradients, but no Hessians")
@@ -168,11 +168,11 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
         beside = " beside the wait for a hop" if waiting else ""
         return Choice(
             Newton(),
-            f"with {p:,} unknowns a lap of {matrix + 1:,} numbers is cheap{beside}, and few laps are needed",
+            f"with {unknowns} a lap of {matrix + 1:,} numbers is cheap{beside}, and few laps are needed",
         )
     return Choice(
         LBFGS(),
-        f"with {p:,} unknowns more laps of {2 * p + 1:,} numbers cost less than a few of {matrix + 1:,}",
+        f"with {unknowns} more laps of {2 * p + 1:,} numbers cost less than a few of {matrix + 1:,}",
     )
 
 
