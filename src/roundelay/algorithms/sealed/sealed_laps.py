@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable
@@ -71,7 +71,7 @@ class SealedLaps:
     """
 
     optimiser: Optimiser | str = "auto"
-    regulariser: Regulariser = field(default_factory=NoRegulariser)
+    regulariser: Regulariser = NoRegulariser()
     bits: int = 44
     wide: bool = False
 
