@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
-from roundelay.algorithms.sealed import optimisers
+from roundelay.algorithms.sealed import optimisers, quadratic_model, search
 from roundelay.algorithms.sealed.optimisers import Goal, Optimiser
 from roundelay.algorithms.sealed.questions import Question
 from roundelay.registry import registered
@@ -33,7 +33,7 @@ def test_every_optimiser_has_its_check() -> None:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_it_does_what_the_textbook_says(name: str) -> None:
-    CHECKS[name](optimisers)
+    CHECKS[name](SimpleNamespace(**{**vars(quadratic_model), **vars(optimisers)}))
 
 
 # ---------------------------------------------------------------- one wrong symbol
@@ -78,14 +78,18 @@ MUTATIONS = [
 
 
 def mutated(old: str, new: str) -> Any:
-    """The module in which this stands instead; nothing is entered in the register."""
-    text = inspect.getsource(optimisers)
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the module: make it unique"
-    entered = "from roundelay.registry import register\n"
-    text = text.replace(entered, "register = lambda *_: lambda entry: entry\n").replace(old, new)
-    module = SimpleNamespace(__name__=optimisers.__name__)
-    exec(compile(text, "mutated", "exec"), vars(module))
-    return module
+    """The module in which this stands instead, there or in what it takes from others; nothing is entered in the register."""
+    texts = {module.__name__: inspect.getsource(module) for module in (quadratic_model, search, optimisers)}
+    times = sum(text.count(old) for text in texts.values())
+    assert times == 1, f"{old!r} stands {times} times in the modules: make it unique"
+    entered, own = "from roundelay.registry import register\n", dict[str, Any]()
+    for name, text in texts.items():
+        changed = text.replace(entered, "register = lambda *_: lambda entry: entry\n").replace(old, new)
+        made: dict[str, Any] = {"__name__": name}
+        exec(compile(changed, name, "exec"), made)
+        made.update({known: own[known] for known in made.keys() & own.keys()})
+        own.update({known: thing for known, thing in made.items() if getattr(thing, "__module__", "") == name})
+    return SimpleNamespace(**own)
 
 
 def test_a_module_in_which_nothing_is_changed_passes() -> None:
