@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples.huber_problem import Huber
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize, nnls
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -22,6 +23,7 @@ from tests.sealed.support import (
     played,
     pooled_gradient,
     pooled_value,
+    rows,
     simulate,
     squares,
 )
@@ -148,6 +150,28 @@ def test_lbfgs_says_where_it_came_no_further() -> None:
     assert run.stop == "hops" and run.outcome.startswith(
         "L-BFGS made 60 laps: another of 4 hops would be more than the 240"
     )
+
+
+def test_newton_goes_on_where_only_the_value_falls() -> None:
+    """Far from Huber's minimum nearly all slopes are cut off: for a dozen laps the gradient stays as long as it was."""
+    features, targets, _ = rows(4, 3, 2)
+    far = [target + 10.0 * block @ np.ones(3) for block, target in zip(features, targets, strict=True)]
+    problem = Huber(features, far, delta=0.7)
+    check_found(simulate(rl.SealedLaps("newton", wide=True), problem), problem, problem.optimum, 1e-10)
+
+
+def test_newton_says_found_only_where_the_gradient_is_within_the_tolerance() -> None:
+    """A step of 1e-12 may leave a gradient above it; one more lap is made then."""
+    problem = logistic(2, 2, 2763)
+    check_found(simulate(rl.SealedLaps("newton"), problem), problem, problem.optimum, 1e-10)
+
+
+@pytest.mark.parametrize("optimiser", ["normal-equations", "newton"])
+@pytest.mark.parametrize("make", [squares, logistic, huber])
+def test_on_a_coarse_grid_it_ends_where_nothing_more_is_to_be_seen(optimiser: str, make: Any) -> None:
+    if optimiser == "newton" or make is squares:
+        run = simulate(rl.SealedLaps(optimiser, bits=16), make(4, 5, 3))
+        assert run.stop == "found" and len(run.history) < 40 and run.history["error"].iloc[-1] < 1e-3
 
 
 @pytest.mark.parametrize("wide", [False, True])

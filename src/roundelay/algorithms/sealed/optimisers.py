@@ -25,7 +25,7 @@ from roundelay.registry import register
 SMALL_STEP = 1e-11
 # How much of what the slope promises a step must keep.
 DECREASE = 1e-4
-# After so many laps in which the gradient was not halved nothing more is to be expected.
+# After so many laps in which neither the gradient was halved nor the value fell nothing more is to be expected.
 PATIENCE = 10
 # How often a line search that failed for rounding is begun anew.
 RESTARTS = 6
@@ -214,7 +214,7 @@ class Newton:
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
         asked = Asked.VALUE_GRADIENT_AND_HESSIAN if goal.values else Asked.GRADIENT_AND_HESSIAN
-        z, before, best, laps, since = goal.origin, np.inf, np.inf, 0, 0
+        z, laps, since, before, best, lowest = goal.origin, 0, 0, np.inf, np.inf, np.inf
         total = yield Question(asked)
         goal = goal.relative_to(total)
         changed: Change | None = None
@@ -224,8 +224,8 @@ class Newton:
             ahead = model_minimiser(total.hessian, total.gradient, z, goal.regulariser) - z
             step = float(np.abs(ahead).max())
             residual = goal.residual(z, total.gradient)
-            if residual < 0.5 * best:
-                best, since = residual, laps
+            if residual < 0.5 * best or total.value < lowest - BELOW_ROUNDING * abs(lowest):
+                best, lowest, since = min(best, residual), min(lowest, total.value), laps
             near = goal.is_near(z, residual, total.hessian)
             in_vain = (step <= SMALL_STEP * np.abs(z).max(), not step < 0.25 * before, near)
             if sum(in_vain) >= 2 or laps >= min(goal.most, since + PATIENCE):
