@@ -227,6 +227,11 @@ class Newton:
             if residual < 0.5 * best or total.value < lowest - BELOW_ROUNDING * abs(lowest):
                 best, lowest, since = min(best, residual), min(lowest, total.value), laps
             near = goal.is_near(z, residual, total.hessian)
+            if goal.regulariser.is_zero and not ahead.any() and not near:
+                # All is straight here, as Huber's loss is far away: down the slope, as far as a value of 0 might be.
+                height = total.value if total.value > 0.0 else float(np.linalg.norm(total.gradient))
+                ahead = -height / float(total.gradient @ total.gradient) * total.gradient
+                step = float(np.abs(ahead).max())
             in_vain = (step <= SMALL_STEP * np.abs(z).max(), not step < 0.25 * before, near)
             if sum(in_vain) >= 2 or laps >= min(goal.most, since + PATIENCE):
                 return Found(z, residual, near)
