@@ -55,7 +55,7 @@ def compare(
 
     \b
     Example:
-      roundelay compare iadmm wpg:alpha=0.14 extra onepass --seeds 5 --out out/compare
+      roundelay compare sealed-laps iadmm wpg:alpha=0.14 extra onepass --seeds 5 --out out/compare
       roundelay compare iadmm dadmm coca lead:channel=quantised:4 --tune --latency 0.01 --compute 0.001 --json
     """
     from roundelay.cli.settings import algorithm_from

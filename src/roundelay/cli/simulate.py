@@ -21,7 +21,9 @@ HOPS, ITERATIONS = 20_000, 1_000
 
 
 def simulate(
-    algorithm: Annotated[str, typer.Argument(help="For example iadmm, piadmm1, wadmm, wpg, extra, coca, lead.")],
+    algorithm: Annotated[
+        str, typer.Argument(help="For example sealed-laps, iadmm, piadmm1, wadmm, wpg, extra, coca, lead.")
+    ],
     rho: Annotated[float | None, typer.Option(help="ρ, short for --set rho=….")] = None,
     first_order: Annotated[bool, typer.Option("--first-order", help="Short for --set first_order=true.")] = False,
     sigma: Annotated[float | None, typer.Option(help="σ of the primal noise, short for --set sigma=….")] = None,
@@ -37,7 +39,9 @@ def simulate(
     density: options.Density = 0.3,
     dim: options.Dim = 2,
     samples: options.Samples = 30,
-    hops: Annotated[int | None, typer.Option(help=f"How many hops a token makes: {HOPS} by default.")] = None,
+    hops: Annotated[
+        int | None, typer.Option(help=f"How many hops a token makes, {HOPS} by default; sealed laps end of themselves.")
+    ] = None,
     iterations: Annotated[
         int | None, typer.Option(help=f"How many iterations a gossip method makes: {ITERATIONS} by default.")
     ] = None,
@@ -72,6 +76,7 @@ def simulate(
       roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
       roundelay simulate piadmm2 --first-order --clip 1 --sigma 0.5 --problem logistic --budget-epsilon 8
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
+      roundelay simulate sealed-laps --set optimiser=newton --problem logistic
     """
     from roundelay.cli.settings import algorithm_named, configured
     from roundelay.cli.summary import print_summary, summary_of
@@ -113,7 +118,7 @@ def _budget(epsilon: float | None, delta: float) -> PrivacyBudget | None:
 
 
 def _length(chosen: Any, hops: int | None, iterations: int | None) -> tuple[int | None, int | None]:
-    """The hops or the iterations, as the family asks for them; the one pass has its own length."""
+    """The hops or the iterations, as the family asks for them; sealed laps and the one pass end of themselves."""
     if hops is None and iterations is None:
         method = chosen.parts()
         if hasattr(method, "mixing"):

@@ -64,6 +64,10 @@ def _gossip_admm(**parameters: Any) -> Callable[[Kind, Any], Parameters]:
     return lambda kind, problem: {**parameters, "first_order": kind == "logistic"}
 
 
+def _sealed(optimiser: Any) -> FieldEntry:
+    return FieldEntry(rl.SealedLaps, lambda kind, problem: {"optimiser": optimiser}, variant=optimiser.name)
+
+
 ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.IADMM, _token_admm, from_paper=True),
     FieldEntry(rl.Algorithm2, _private, from_paper=True),
@@ -77,6 +81,10 @@ ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.IncrementalGradient, lambda kind, problem: {"alpha": 0.1 / problem.L}, exact=False),
     FieldEntry(rl.MCSAG),
     FieldEntry(rl.OnePass),
+    _sealed(rl.NormalEquations()),
+    _sealed(rl.ConjugateGradients()),
+    _sealed(rl.LBFGS()),
+    _sealed(rl.Newton()),
     FieldEntry(rl.COCA, _gossip_admm(c=1.0, alpha=1.0, rho=0.85), from_paper=True),
     FieldEntry(rl.DADMM, _gossip_admm(c=1.0)),
     FieldEntry(rl.ColouredDADMM, lambda kind, problem: {"rho": 1.0}, solves_exactly=True),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from roundelay.algorithms.sealed.questions import numbers_asked
 from roundelay.algorithms.token_method import vectors_of
 from roundelay.comparison.costs import spent
 from roundelay.engine import Ensemble
@@ -81,7 +82,7 @@ class Ground:
             seeds=self.seeds,
             conditions=self.conditions,
             engine=self.engine,
-            record=geometric_marks(*steps.values()) if steps else None,
+            record=geometric_marks(*steps.values()) if steps and not is_sealed(algorithm) else None,
             tolerance=tolerance,
             progress=progress,
         )
@@ -116,6 +117,11 @@ def checked_ground(
     return made
 
 
+def is_sealed(algorithm: Any) -> bool:
+    """Whether sums go round, so that the history has one row a lap."""
+    return hasattr(algorithm.parts(), "optimiser")
+
+
 def was_interrupted(ensemble: Ensemble, seeds: Sequence[int]) -> bool:
     """Whether Ctrl-C ended the runs."""
     return len(ensemble) < len(seeds) or any(run.stop == "interrupted" for run in ensemble)
@@ -143,6 +149,8 @@ def units_a_step(
         return again * float(method.talking() * method.speeches * method.vectors * arcs * (numbers + bits / 32.0) / dim)
     if hasattr(method, "walk"):
         return again * vectors_of(method)
+    if is_sealed(algorithm):  # a point, and the longest answer
+        return again * (dim + max(numbers_asked(asked, dim) for asked in method.optimiser.asks)) / dim
     return again * (dim + 3) / 2.0
 
 
@@ -151,7 +159,7 @@ def steps_for(
 ) -> dict[str, int]:
     """The length that spends about so many units, as `simulate` takes it: hops or iterations."""
     _, method = the_method(algorithm, problem, network)
-    if not (hasattr(method, "mixing") or hasattr(method, "walk")):
+    if not (hasattr(method, "mixing") or hasattr(method, "walk") or is_sealed(algorithm)):
         return {}  # the one pass has its own length
     cost = units_a_step(algorithm, problem, network, conditions)
     steps = max(1, math.ceil(units / cost)) if cost > 0.0 else FREE_STEPS  # one agent alone sends nothing

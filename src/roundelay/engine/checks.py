@@ -259,12 +259,11 @@ def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
         )
 
 
-def check_words(sealed: bool, masked: bool, noise: float, name: str) -> None:
+def check_words(who: str, noise: float) -> None:
     """Words modulo 2⁶⁴ arrive as they were sent, or not at all."""
-    if noise > 0.0 and (sealed or masked):
-        what = "a sealed start" if sealed else "masked links"
+    if noise > 0.0:
         raise ValueError(
-            f"{name} with {what} sends words of 64 bits, to which a link can't add noise: leave `noise` out of the network's conditions."
+            f"{who} words of 64 bits, to which a link can't add noise: leave `noise` out of the network's conditions."
         )
 
 

@@ -123,8 +123,12 @@ def _tell_nobody(done: int, total: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One run that is asked for: a method on a problem over a network, from a seed; how; and who watches."""
+    """One run that is asked for: a method on a problem over a network, from a seed; how; and who watches.
 
+    `given` is the algorithm as it was given, `algorithm` with all that follows from the problem.
+    """
+
+    given: Any
     algorithm: Any
     method: Any
     problem: Problem

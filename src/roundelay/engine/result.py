@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from roundelay.problems import Problem, Regulariser
 
 
+FAMILIES = {"token": "a token method", "gossip": "a gossip method", "sealed": "sealed laps"}
 StopKind = Literal["hops", "iterations", "tolerance", "content", "diverged", "interrupted", "budget", "found"]
 
 
@@ -89,8 +90,8 @@ class Journey:
 class Run:
     """The result of `simulate`.
 
-    `estimate` is the solution that was found: what the token stands for, or the mean of the agents' x_i in a gossip
-    method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
+    `estimate` is the solution that was found: what the token stands for, the public point of sealed laps, or the mean of the
+    agents' x_i in a gossip method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
     reason as one word, `steps` (hops or iterations) and `units` how far it came. `engine` tells which engine ran, and
     why. With tokens, `token` is what went round at the end (the mean, where there are several: `tokens` has them all).
     `conditions` are the network's, where there were any.
@@ -121,9 +122,9 @@ class Run:
         return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
 
     @property
-    def family(self) -> Literal["token", "gossip"]:
-        """Whether a token went round, or all agents spoke to their neighbours."""
-        return "gossip" if self.journey is None else "token"
+    def family(self) -> Literal["token", "gossip", "sealed"]:
+        """Whether a token went round, or all agents spoke to their neighbours, or sums under masks went round."""
+        return "gossip" if self.journey is None else "sealed" if self.record.jumps else "token"
 
     @property
     def hops(self) -> int:
@@ -135,7 +136,7 @@ class Run:
     def iterations(self) -> int:
         """How many iterations were made."""
         if self.journey is not None:
-            raise AttributeError("A run of a token method has hops, not iterations: use run.hops.")
+            raise AttributeError(f"A run of {FAMILIES[self.family]} has hops, not iterations: use run.hops.")
         return self.steps
 
     @property
@@ -171,7 +172,7 @@ class Run:
 
     def _journey(self, what: str) -> Journey:
         if self.journey is None:
-            raise AttributeError(f"A run of a gossip method has no {what}.")
+            raise AttributeError(f"A run of {FAMILIES[self.family]} has no {what}.")
         return self.journey
 
     @cached_property
@@ -239,9 +240,12 @@ class Run:
         """The best estimate that one agent can make of the tokens it received: see `Readout`."""
         journey = self._journey("readout: every agent has its own x")
         received = journey.received
+        if agent is not None and not 0 <= agent < len(self.x):
+            raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {len(self.x) - 1}.")
+        if self.family == "sealed":
+            moved = np.linalg.norm(np.diff(self.record.tokens[-2:], axis=0), axis=1)
+            return Readout(self.estimate, False, np.inf, float(moved[0]) if len(moved) else np.inf, PUBLIC_POINT)
         if agent is not None and agent != journey.reader:
-            if not 0 <= agent < len(self.x):
-                raise ValueError(f"There is no agent {agent}: the agents are numbered from 0 to {len(self.x) - 1}.")
             if self.transcript is None:
                 raise ValueError(
                     f"The tokens that agent {agent} received were not kept: simulate with transcript=True, or with reader={agent}."
@@ -287,6 +291,10 @@ def _scale(optimum: Vector) -> float:
 
 
 # ---------------------------------------------------------------- the readout
+
+PUBLIC_POINT = (
+    "The public point, at which every agent stands: it jumps from lap to lap, and there is nothing to extrapolate."
+)
 
 # How many of the last tokens are used.
 WINDOW = 20

@@ -64,7 +64,7 @@ def run_sealed(request: Request) -> Run:
                 laps.append(replace(messages, asked=int(question.asked), told=question.told))
             links.cross(lap, seed, question.told.size, numbers_asked(question.asked, problem.dim) * method.grid.words)
             rows.write(len(lap.order), links, place)
-            report(rows.step[-1], max(rows.step[-1], int(min(most, 2**62))))
+            report(rows.step[-1], rows.step[-1] + len(lap.order) if most == np.inf else int(most))
             stop = _reason(request, rows, most, len(lap.order))
             try:
                 total = method.grid.decode(method.grid.total(words))
@@ -104,7 +104,7 @@ def _check(request: Request) -> None:
         raise ValueError(f"Agents of {name.lower()} have no state that a monitor could watch: leave `monitors` out.")
     if options.record is not None:
         raise ValueError(f"The history of {name.lower()} has one row a lap: leave `record` out.")
-    check_words(True, False, 0.0 if options.conditions is None else options.conditions.noise, name)
+    check_words(f"{name} send", 0.0 if options.conditions is None else options.conditions.noise)
     check_engine(options.engine)
     if options.engine == "compiled":
         raise ValueError(f"{name} have no loop to compile: leave `engine` out.")
@@ -214,20 +214,13 @@ def _run(
     steps = rows.step[-1]
     everyone: Matrix = np.tile(place.point, (problem.agents, 1))
     asked = len(rows.step) - 1 - (stop == "found")
-    outcome = outcome_in_words(stop, steps, "hop", options.tolerance)
-    if stop == "found" and found is not None:
-        outcome = (
-            f"{request.method.words} found the minimiser in {asked} laps: the mean gradient there is {found.residual:.1e}."
-            if found.converged
-            else f"{request.method.words} came no further after {asked} laps: the mean gradient is still {found.residual:.1e}."
-        )
     transcript: Transcript | None = transcript_of_laps(laps, problem.dim) if options.transcript else None
     return Run(
         algorithm=request.algorithm,
         seed=request.seed,
         engine="python",
         engine_reason="there is no loop to compile",
-        outcome=outcome,
+        outcome=_outcome(request, steps, asked, len(lap.order), stop, found),
         stop=stop,
         steps=steps,
         units=links.sent / problem.dim,
@@ -245,3 +238,26 @@ def _run(
         problem=problem,
         regulariser=request.method.regulariser,
     )  # fmt: skip
+
+
+def _outcome(request: Request, steps: int, asked: int, lap: int, stop: StopKind, found: Found | None) -> str:
+    """Why it stopped, and why by this optimiser, where that was left open."""
+    name, hops = request.method.words, request.options.hops
+    if stop == "found" and found is not None:
+        words = (
+            f"{name} found the minimiser in {_laps(asked)}: the mean gradient there is {found.residual:.1e}."
+            if found.converged
+            else f"{name} came no further after {_laps(asked)}: the mean gradient is still {found.residual:.1e}."
+        )
+    elif stop == "hops":
+        words = f"{name} made {_laps(asked)}: another of {lap} hops would be more than the {hops} that were asked for."
+    else:
+        words = outcome_in_words(stop, steps, "hop", request.options.tolerance)
+    if request.given == request.algorithm:
+        return words
+    choice = request.given.choice(request.problem)
+    return f"{words} Auto chose {choice.optimiser.name}: {choice.because}."
+
+
+def _laps(count: int) -> str:
+    return f"{count} lap{'s' * (count != 1)}"

@@ -100,6 +100,8 @@ def simulate(
 ) -> Run | Ensemble:
     """Run `algorithm` on `problem` over `network`, for `hops` hops of a token or `iterations` of a gossip method.
 
+    Sealed laps and the one pass need neither: they end of themselves, and `hops` is the most that they may make.
+
     `conditions` are those of a real network: loss, noise, latency, compute times. `seed` keys every random draw. With `seeds` instead, one run for each is made, in parallel, and an
     `Ensemble` comes back; `problem` and `network` may then be functions of the seed.
     `engine` is "auto" (compiled where possible), "compiled" or "python"; `run.engine_reason` says why.
@@ -124,7 +126,8 @@ def simulate(
             check_seed(seed)
             own_problem, own_network = the_problem(problem, seed), the_network(network, seed)
             resolved, method = the_method(algorithm, own_problem, own_network)
-            return _run(Request(resolved, method, own_problem, own_network, seed, options, progress, interrupt))
+            request = Request(algorithm, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
+            return _run(request)
 
         if seeds is None:
             return one(whole_number("The seed", seed), progress)

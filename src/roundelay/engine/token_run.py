@@ -50,7 +50,8 @@ def run_token(request: Request) -> Run:
     assembly = token_assembly(method, problem, network, options.conditions)
     driver = Driver(assembly, request, hops, "budget" if too_far else "hops")
     state = new_state(method, problem, network, seed, marks, options)
-    check_words(state.sealed is not None, wire is not None, noise, name)
+    if state.sealed is not None or wire is not None:
+        check_words(f"{name} with {'masked links' if state.sealed is None else 'a sealed start'} sends", noise)
     if options.content is not None:
         check_balance(state.agents.share, state.mean_token, name)
     if state.sealed is not None:

@@ -26,12 +26,16 @@ FRAME = "#888888"
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line over what it cost, and the band around it where there are several seeds; not a number where undrawable."""
+    """A line over what it cost, and the band around it where there are several seeds; not a number where undrawable.
+
+    With `jumps` a value holds until the next, as of sealed laps, where all agents move at once.
+    """
 
     cost: Vector
     middle: Vector
     low: Vector | None = None
     high: Vector | None = None
+    jumps: bool = False
 
 
 def curve_of(result: Run | Ensemble, column: str, over: str = "units") -> Curve:
@@ -42,15 +46,16 @@ def curve_of(result: Run | Ensemble, column: str, over: str = "units") -> Curve:
     """
     runs = (result,) if isinstance(result, Run) else result.runs
     _check(runs, column, over)
+    jumps = all(run.record.jumps for run in runs)
     if isinstance(result, Run):
         history = result.history
-        return Curve(history[over].to_numpy(np.float64), _drawable(history[column].to_numpy(np.float64)))
+        return Curve(history[over].to_numpy(np.float64), _drawable(history[column].to_numpy(np.float64)), jumps=jumps)
     with np.errstate(invalid="ignore"):  # where seeds diverge, the quantiles of infinite values are not numbers
         bands = result.bands(column, over=over)
     ends = [float(run.history[over].iloc[-1]) for run in runs]
     bands = bands[bands[over] <= np.quantile(ends, 0.5, method="higher")]
     middle, low, high = (_drawable(bands[name].to_numpy(np.float64)) for name in ("median", "low", "high"))
-    return Curve(bands[over].to_numpy(np.float64), middle, low, high)
+    return Curve(bands[over].to_numpy(np.float64), middle, low, high, jumps)
 
 
 def _check(runs: tuple[Run, ...], column: str, over: str) -> None:

@@ -75,13 +75,17 @@ def _error_limits(curves: Sequence[Curve], relative: bool) -> tuple[float, float
 
 def _draw(axis: Axes, name: str, curve: Curve, place: int, methods: int) -> None:
     style = style_of(place)
+    # A value that holds from the start on begins at the left edge, also where the axis has no 0.
+    cost = np.maximum(curve.cost, np.finfo(np.float64).tiny) if curve.jumps else curve.cost
     if curve.low is not None and curve.high is not None:
-        axis.fill_between(curve.cost, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0)
+        held: Any = {"step": "post"} if curve.jumps else {}
+        axis.fill_between(cost, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0.0, **held)
     axis.plot(
-        curve.cost,
+        cost,
         curve.middle,
         color=style.colour,
         linestyle=style.line,
+        drawstyle="steps-post" if curve.jumps else "default",
         linewidth=1.8,
         marker=style.marker,
         markersize=5.5,

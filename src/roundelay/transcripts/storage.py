@@ -214,10 +214,10 @@ def _check(path: Path, transcript: Transcript) -> None:
     columns: Sequence[NDArray[Any]] = [getattr(transcript, name) for name in COLUMNS]
     if transcript.tokens.ndim != 2 or any(column.shape != (len(transcript.tokens),) for column in columns):
         raise ValueError(f"{path} has columns of different lengths: save the transcript again.")
-    if not len(transcript):
+    if not len(transcript) and not any(map(len, transcript.laps)):
         raise ValueError(f"{path} has no messages: give the transcript of at least one hop.")
     for name, column in zip(COLUMNS[:3], columns, strict=False):
-        if column.min() < 0:
+        if column.min(initial=0) < 0:
             row = int(np.flatnonzero(column < 0)[0])
             raise ValueError(
                 f"Message {row + 1} of {path} has the {name} {column[row]}: hops and agents are counted from 0."

@@ -68,6 +68,13 @@ class SealedLap:
         last = np.flatnonzero(self.place == self.length - 1)
         return self.grid.decode(self.words[last[0]]) if len(last) else None
 
+    def frame(self, number: int = 0) -> pd.DataFrame:
+        """One row a message of the lap with this number."""
+        import pandas as pd
+
+        about = {"lap": number, "sender": self.sender, "receiver": self.receiver, "asked": self.asked}
+        return pd.DataFrame(about | {"told": [self.told] * len(self), "words": list(self.words)})
+
     def first_token(self) -> Vector | None:
         """The token that goes round afterwards, total/N."""
         total = self.total()
@@ -147,8 +154,14 @@ class Transcript:
         return replace(self, sealed=sealed, tokens=FixedPoint(self.wire_bits).decode(self.wire))
 
     def frame(self) -> pd.DataFrame:
-        """The transcript as a DataFrame: hop, sender, receiver, and the token's coordinates z0, z1, …"""
+        """The transcript as a DataFrame: hop, sender, receiver, and the token's coordinates z0, z1, …
+
+        Of sealed laps instead: lap, sender, receiver, what was asked, and the numbers that were told and the words of each message.
+        """
         import pandas as pd
+
+        if self.laps:
+            return pd.concat([lap.frame(number) for number, lap in enumerate(self.laps)], ignore_index=True)
 
         columns = {"hop": self.hop, "sender": self.sender, "receiver": self.receiver, "relayed": self.relayed}
         return pd.DataFrame(columns | {f"z{d}": self.tokens[:, d] for d in range(self.tokens.shape[1])})

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
 from roundelay.algorithms.sealed.optimisers import LBFGS, Auto, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.algorithms.token_method import check_choice
 from roundelay.kernels.checks import whole_number
 from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 from roundelay.problems import Problem, Regulariser
 from roundelay.problems.regularisers import NoRegulariser, simple_shape
-from roundelay.registry import register
+from roundelay.registry import register, registered
 
-# About how many laps each takes, where nothing is known but the size.
-CG_LAPS, NEWTON_LAPS, LBFGS_LAPS = 10, 7, 20
+# About how many laps each takes to its end, where nothing is known but the size.
+CG_LAPS, NEWTON_LAPS, LBFGS_LAPS = 20, 7, 20
 # What waiting for a hop is worth, in numbers of 8 bytes: 20 ms at 100 Mbit/s.
 WIDE_AREA = 31_250
 
@@ -44,7 +45,12 @@ class Choice(NamedTuple):
     """An optimiser, and why it."""
 
     optimiser: Optimiser
-    words: str
+    because: str
+
+    @property
+    def words(self) -> str:
+        """The choice as a sentence."""
+        return f"{_name(self.optimiser)}: {self.because}."
 
 
 @register(Algorithm)
@@ -60,12 +66,12 @@ class SealedLaps:
     words learns the sum over the agents that he does not work with, and nothing else. There is nothing to tune.
 
     `optimiser` is "auto", which chooses by the problem's kind and size, or one of NormalEquations(), ConjugateGradients(),
-    Newton() and LBFGS(). `regulariser` acts at the public point. Numbers are summed in fixed point with `bits` bits after the
+    Newton() and LBFGS(), or its word, as "newton"; `choice(problem)` says what it is, and why. `regulariser` acts at the public point. Numbers are summed in fixed point with `bits` bits after the
     point, one word of 64 bits each, or with `wide` in two words, exact whatever the units.
     """
 
-    optimiser: Optimiser | Literal["auto"] = "auto"
-    regulariser: Regulariser = field(default_factory=NoRegulariser)
+    optimiser: Optimiser | str = "auto"
+    regulariser: Regulariser = NoRegulariser()
     bits: int = 44
     wide: bool = False
 
@@ -73,10 +79,16 @@ class SealedLaps:
     tunable: ClassVar[tuple[Tunable, ...]] = ()
 
     def __post_init__(self) -> None:
-        if self.optimiser == "auto":
-            object.__setattr__(self, "optimiser", Auto())
+        words = registered(Optimiser)
+        if isinstance(self.optimiser, str) and self.optimiser in words:
+            object.__setattr__(self, "optimiser", words[self.optimiser]())
         if isinstance(self.optimiser, type) or not hasattr(self.optimiser, "questions"):
-            raise ValueError(f'optimiser is {self.optimiser!r}: use "auto", or an object such as roundelay.Newton().')
+            raise ValueError(
+                f"optimiser is {self.optimiser!r}: use one of {', '.join(map(repr, words))}, or an object such as roundelay.Newton()."
+            )
+        check_choice("regulariser", self.regulariser)
+        if not isinstance(self.wide, bool):
+            raise ValueError(f"wide is {self.wide!r}: use True or False.")
         whole_number("bits", self.bits)
         _ = self.grid
         simple_shape(self.regulariser)
@@ -88,15 +100,19 @@ class SealedLaps:
 
     def resolved(self, problem: Problem) -> Self:
         """With the optimiser that suits the problem, where that was left open."""
+        return replace(self, optimiser=self.choice(problem).optimiser)
+
+    def choice(self, problem: Problem) -> Choice:
+        """The optimiser for this problem, and why; one that does not suit it is refused."""
         known = Smoothness(problem.dim, problem.is_quadratic, problem.has_hessians, problem.has_values)
         check_suits(self.by, known)
-        return replace(self, optimiser=self.chosen(known).optimiser)
+        return self.chosen(known)
 
     def chosen(self, known: Smoothness, waiting: float = 0.0) -> Choice:
         """The optimiser, and why; `waiting` is what a hop costs besides its numbers, in numbers."""
         if isinstance(self.optimiser, Auto):
             return choose(known, self.regulariser, waiting)
-        return Choice(self.by, f"{_name(self.by)}, as was asked for.")
+        return Choice(self.by, "as was asked for")
 
     @property
     def by(self) -> Optimiser:
@@ -110,14 +126,8 @@ class SealedLaps:
 
     def conditions(self, problem: Problem) -> Conditions:
         """It solves what is smooth, and with one minimum."""
-        method = self.resolved(problem).by
-        return Conditions(
-            [
-                Condition(
-                    "Sealed laps", "every f_i has a gradient", f"{_name(method)} on a {type(problem).__name__}", True
-                )
-            ]
-        )
+        words = f"{_name(self.choice(problem).optimiser)} on a {type(problem).__name__}"
+        return Conditions([Condition("Sealed laps", "every f_i has a gradient", words, True)])
 
 
 def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
@@ -137,7 +147,7 @@ def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
 def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) -> Choice:
     """The optimiser that is likely to cost least: numbers that are sent, and waiting for hops."""
     p = known.dim
-    matrix = p * (p + 3) // 2
+    matrix, unknowns = p * (p + 3) // 2, f"{p:,} unknown{'s' * (p != 1)}"
     if known.is_quadratic:
         direct = matrix + 2 * p + 2 * waiting
         laps = min(p, CG_LAPS) + 3
@@ -145,25 +155,24 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
         if not regulariser.is_zero or direct <= stepwise:
             return Choice(
                 NormalEquations(),
-                f"Normal equations: the functions are quadratic, so that one lap of {matrix:,} numbers has all there is to know.",
+                f"the functions are quadratic, so that one lap of {matrix:,} numbers has all there is to know",
             )
         return Choice(
             ConjugateGradients(),
-            f"Conjugate gradients: the functions are quadratic, and with {p:,} unknowns a few laps of {2 * p:,} numbers cost less "
-            f"than one of {matrix:,}.",
+            f"the functions are quadratic, and with {unknowns} a few laps of {2 * p:,} numbers cost less than one of {matrix:,}",
         )
     if not known.has_hessians:
-        return Choice(LBFGS(), "L-BFGS: there are gradients, but no Hessians.")
+        return Choice(LBFGS(), "there are gradients, but no Hessians")
     newton, lbfgs = NEWTON_LAPS * (matrix + 1 + p + waiting), LBFGS_LAPS * (2 * p + 1 + waiting)
     if newton <= lbfgs:
         beside = " beside the wait for a hop" if waiting else ""
         return Choice(
             Newton(),
-            f"Newton's method: with {p:,} unknowns a lap of {matrix + 1:,} numbers is cheap{beside}, and few laps are needed.",
+            f"with {unknowns} a lap of {matrix + 1:,} numbers is cheap{beside}, and few laps are needed",
         )
     return Choice(
         LBFGS(),
-        f"L-BFGS: with {p:,} unknowns more laps of {2 * p + 1:,} numbers cost less than a few of {matrix + 1:,}.",
+        f"with {unknowns} more laps of {2 * p + 1:,} numbers cost less than a few of {matrix + 1:,}",
     )
 
 

@@ -27,6 +27,8 @@ class OnePass:
 
     H_i = ∇²f_i and b_i = −∇f_i(0). It costs about ((p + 3)/2 + 1)·N units and is exact. It exists for quadratics
     only, and whoever sees the token before and after an agent sees that agent's H_i and b_i.
+
+    It is the unsealed control of `SealedLaps(NormalEquations())`: the same sums without masks, where everything leaks.
     """
 
     name: ClassVar[str] = "one pass"

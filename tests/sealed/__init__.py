@@ -1,0 +1,1 @@
+"""Sealed laps in the simulator."""
