@@ -72,7 +72,7 @@ def neighbours_of(plan: RingPlan, me: int) -> list[int]:
     """Those who hand over to a member, and those it hands over to."""
     order = plan.order
     places = [place for place, member in enumerate(order) if member == me]
-    return sorted({order[place + step - len(order)] for place in places for step in (-1, 1)} - {me})
+    return sorted({order[(place + step) % len(order)] for place in places for step in (-1, 1)} - {me})
 
 
 def added_words(rows: list[Passage], asking: Asking) -> Iterator[tuple[Answered, Words]]:
