@@ -6,7 +6,7 @@ import pytest
 import roundelay as rl
 from roundelay.kernels import STEP
 from roundelay.kernels.random import uniform
-from roundelay.privacy.identifiability import Unknowns, agent_of
+from roundelay.privacy.identifiability import agent_of, unknowns_of
 
 QUADRATICS = (
     rl.IADMM(rho=5.0),
@@ -28,17 +28,9 @@ def test_its_update_is_that_of_the_simulator(method):
     run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False, engine="python")
     visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
     parts, count = method.parts(), len(visits)
-    shift = 4.0 * (1.0 + dim**0.5) * np.eye(dim)
-    hessian = problem.hessian(2) - shift
-    triangle = hessian[np.triu_indices(dim)] * np.where(np.eye(dim)[np.triu_indices(dim)] == 1.0, 0.5, 1.0)
-    pieces = {
-        "start": parts.start_states(3, problem).x[2],
-        "H": triangle,
-        "g": problem.gradient(2, np.zeros(dim)),
-    }
-    unknowns = Unknowns(np.random.default_rng(0))
-    for name, values in pieces.items():
-        unknowns.numbers |= {(name, place): value for place, value in enumerate(values)}
+    unknowns = unknowns_of(problem.hessian(2), problem.gradient(2, np.zeros(dim)))
+    start = parts.start_states(3, problem).x[2]
+    unknowns.numbers |= {("start", place): value for place, value in enumerate(start)}
     for turn, hop in enumerate(visits.hop):
         unknowns.numbers |= {(STEP, turn, index): uniform(3, 2, int(hop), STEP, index) for index in range(dim)}
     increments, kept = agent_of(parts, visits.received, "quadratic")(unknowns)

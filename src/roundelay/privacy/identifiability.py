@@ -22,7 +22,7 @@ from roundelay.algorithms.parts.defences import sent_as_it_is
 from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.assemble import python_module, recipe
-from roundelay.kernels import DIM, Matrix, Part, Visit
+from roundelay.kernels import DIM, Matrix, Part, Vector, Visit
 from roundelay.kernels.checks import whole_number
 from roundelay.privacy.attacks.setting import admm, first_order, forms_sums
 from roundelay.privacy.determined import Determined, Identifiable, Model, null_space, untouched
@@ -177,7 +177,22 @@ def _quadratic(unknowns: Unknowns, dim: int) -> Quadratic:
     """One whose H is near a multiple of I, so that it is positive definite."""
     hessian = np.zeros((dim, dim), np.complex128)
     hessian[np.triu_indices(dim)] = unknowns.normals(dim * (dim + 1) // 2, "H")
-    return Quadratic(hessian + hessian.T + 4.0 * (1.0 + dim**0.5) * np.eye(dim), unknowns.normals(dim, "g"))
+    return Quadratic(hessian + hessian.T + _middle(dim), unknowns.normals(dim, "g"))
+
+
+def _middle(dim: int) -> Matrix:
+    return 4.0 * (1.0 + dim**0.5) * np.eye(dim)
+
+
+def unknowns_of(hessian: Matrix, slope: Vector) -> Unknowns:
+    """The unknowns of an agent whose function is ½x'Hx + g'x, and which draws nothing: the diagonal of H stands there by half."""
+    dim = len(slope)
+    row, column = np.triu_indices(dim)
+    numbers = (hessian - _middle(dim))[row, column] * np.where(row == column, 0.5, 1.0)
+    unknowns = Unknowns(np.random.default_rng(0))
+    unknowns.numbers |= {("H", place): value for place, value in enumerate(numbers)}
+    unknowns.numbers |= {("g", place): value for place, value in enumerate(slope)}
+    return unknowns
 
 
 # ---------------------------------------------------------------- the update, with other functions in some of its slots
@@ -267,18 +282,26 @@ def _derivatives(agent: Callable[[Unknowns], Told], unknowns: Unknowns) -> tuple
     at all, such as the draw of a noise whose size is 0, is none.
     """
     at = agent(unknowns)  # asks for all unknowns
-    columns = []
-    for name, value in list(unknowns.numbers.items()):
-        unknowns.numbers[name] = value + 1j * STEP
-        sent, kept = agent(unknowns)
-        unknowns.numbers[name] = value
-        columns.append(np.concatenate([sent, *kept.values()]).imag / STEP)
     sizes = [len(at[0]), *map(len, at[1].values())]
-    whole = np.array(columns).T if columns else np.zeros((sum(sizes), 0))
+    whole = columns_of(lambda: _flat(*agent(unknowns)), unknowns) if unknowns.numbers else np.zeros((sum(sizes), 0))
     length = np.linalg.norm(whole, axis=0)
     whole = whole[:, length > 0.0] / length[length > 0.0]
     jacobian, *slopes = np.split(whole, np.cumsum(sizes)[:-1])
     return jacobian, dict(zip(at[1], slopes, strict=True))
+
+
+def _flat(sent: Complex, kept: dict[str, Complex]) -> Complex:
+    return np.concatenate([sent, *kept.values()])
+
+
+def columns_of(numbers: Callable[[], Complex], unknowns: Unknowns) -> Matrix:
+    """The Jacobian of what is made of the unknowns, a column for each, by complex steps."""
+    columns = []
+    for name, value in list(unknowns.numbers.items()):
+        unknowns.numbers[name] = value + 1j * STEP
+        columns.append(numbers().imag / STEP)
+        unknowns.numbers[name] = value
+    return np.array(columns).T
 
 
 def _words(quantities: Sequence[Determined], equations: int, unknowns: int, rank: int, sees: bool, model: Model) -> str:

@@ -62,21 +62,36 @@ def group_sum(visits: GroupVisits, public: Public, tries: int = 40) -> GroupReco
         raise ValueError(
             "This attack has the equations of exact, unperturbed steps from a zero or a sealed start: use it there."
         )
-    members, dim = len(visits.members), public.dim
+    model = _Model(public.agents, public.dim, visits.received, visits.increments(public.agents), sealed)
+    return _solved(model, len(visits.members), method.rho, tries)
+
+
+def lap_sum(points: Matrix, sums: Matrix, members: int, rho: float, tries: int = 40) -> GroupRecovered:
+    """The same where all members answer one and the same point, and the sum of all is all that is seen: consensus ADMM under masks.
+
+        z_{r+1} = z_r + Σ_j d_j/N    `points` has the z_r and `sums` the Σ_j d_j of each lap
+
+    Members stand in no order, so that they come out in any. It is why a member of sealed laps must have no memory: these
+    have one, y, and their sum alone betrays them all.
+    """
+    return _solved(_Model(np.inf, points.shape[1], points, sums, False), members, rho, tries)
+
+
+def _solved(model: _Model, members: int, rho: float, tries: int) -> GroupRecovered:
+    dim, sealed = model.dim, model.sealed
     size = unknowns(dim) - (dim if sealed else 0)
-    model = _Model(public.agents, dim, visits.received, visits.increments(public.agents), sealed)
     if model.kept.sum() * dim < members * size:
         raise ValueError(
-            f"{len(visits)} rounds have {int(model.kept.sum()) * dim} equations in {members * size} unknowns: observe more hops."
+            f"{len(model.received)} rounds have {int(model.kept.sum()) * dim} equations in {members * size} unknowns: observe more hops."
         )
     best = _best_fit(model, members, size, tries)
     misfit = model.misfit(best.cost)
     pieces = [_one(piece, dim, sealed) for piece in best.theta.reshape(members, size)]
-    slopes = None if sealed else -method.rho * np.array([first for _, first in pieces])
+    slopes = None if sealed else -rho * np.array([first for _, first in pieces])
     words = f"The sum of {members} members over {int(model.kept.sum())} rounds is met to {misfit:.1g}" + (
         ", so that every member's H is known." if misfit <= FITS else " only."
     )
-    return GroupRecovered(method.rho * np.array([q for q, _ in pieces]), slopes, misfit, misfit <= FITS, words)
+    return GroupRecovered(rho * np.array([q for q, _ in pieces]), slopes, misfit, misfit <= FITS, words)
 
 
 def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
@@ -88,7 +103,7 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
     found: list[Minimum] = []
     for start in _starts(model, members, size, tries):
         fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS)
-        for order in permutations(range(members)):
+        for order in permutations(range(members)) if np.isfinite(model.agents) else [range(members)]:
             other = fit.theta.reshape(members, size)[list(order)].ravel()
             found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS))
             if model.misfit(found[-1].cost) <= FITS:
@@ -98,9 +113,9 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The tokens that entered the group, and the sums that its members added."""
+    """The tokens that entered the group, and the sums that its members added; of infinitely many agents none moves the token."""
 
-    agents: int
+    agents: float
     dim: int
     received: Matrix
     sums: Matrix
