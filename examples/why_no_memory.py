@@ -84,8 +84,8 @@ def main(cases: tuple[tuple[int, int], ...] = CASES, laps: int = 60) -> list[flo
     for agents, dim in cases:
         left.append(left_of_hessians(rl.paper_least_squares(agents, dim=dim), laps, RHO))
         print(f"| {agents} | {dim} | {left[-1]:.0e} |" if left[-1] < 0.01 else f"| {agents} | {dim} | {left[-1]:.2f} |")
-    error = recovered_error(rl.paper_least_squares(3), laps, RHO)
-    print(f"Computed from the sums of 3 members with 2 unknowns: every H_i to {error:.0e} of its size.")
+    error = recovered_error(rl.paper_least_squares(3), laps // 2, RHO)
+    print(f"Computed from {laps // 2} sums of 3 members with 2 unknowns: every H_i to {error:.0e} of its size.")
     sealed = rl.identifiable(rl.SealedLaps(), agents=3, colluders=0)
     print(f"Sealed laps, whose members have no memory: {sealed['H'].numbers} of {sealed['H'].of} numbers of H_i.")
     return [*left, error]
