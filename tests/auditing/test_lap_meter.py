@@ -16,8 +16,9 @@ from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.lap_meter import neighbours_of
 from roundelay.agents.site.meter import measure, worst_error
 from roundelay.agents.site.status import PrivacyStatus
-from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs, new_private_key, public_key_of
-from tests.agents.processes import own_functions
+from roundelay.agents.site.taking_part import PrivacyLimit, SiteOptions, read_privacy
+from roundelay.masks import AgreedPairs, PairSecrets, new_private_key, public_key_of
+from tests.agents.processes import make_ring, own_functions, wait_until
 from tests.agents.world import ring_plan
 
 NONE = np.zeros(0)
@@ -34,8 +35,8 @@ def secrets_of(agents: int) -> list[PairSecrets]:
     return [AgreedPairs(me, key, public, "run") for me, key in enumerate(private)]
 
 
-def readings(plan: RingPlan, problem: rl.LeastSquares | rl.Logistic) -> list[PrivacyStatus]:
-    """What every site's meter shows after a run in one place, whose hand-overs are kept as a journal keeps them."""
+def readings(plan: RingPlan, problem: rl.LeastSquares | rl.Logistic, longest: int = 10**6) -> list[PrivacyStatus]:
+    """What every site's meter shows after a run in one place, whose hand-overs are kept as a journal keeps them, if not too long."""
     secrets = secrets_of(plan.agents)
     functions = own_functions(problem)
     holders = [Holder(plan, me, Known(functions[me]), me, secrets[me]) for me in range(plan.agents)]
@@ -45,7 +46,7 @@ def readings(plan: RingPlan, problem: rl.LeastSquares | rl.Logistic) -> list[Pri
         sent = None if move is None else move.baton
         rows[at].append(
             Passage(
-                plan.epoch, k, k + 1, _phase(taken), _phase(sent), holders[at].held.hop, 0, 0, 0, _bytes(taken), _bytes(sent)
+                plan.epoch, k, k + 1, _phase(taken), _phase(sent), holders[at].held.hop, 0, 0, 0, _bytes(taken, longest), _bytes(sent, longest)
             )
         )  # fmt: skip
         if move is None:
@@ -59,8 +60,8 @@ def _phase(baton: Baton | None) -> int:
     return -1 if baton is None else int(baton.phase)
 
 
-def _bytes(baton: Baton | None) -> bytes | None:
-    return None if baton is None else np.ascontiguousarray(baton.numbers).tobytes()
+def _bytes(baton: Baton | None, longest: int) -> bytes | None:
+    return None if baton is None or len(baton.numbers) > longest else np.ascontiguousarray(baton.numbers).tobytes()
 
 
 METHODS = [
@@ -131,7 +132,36 @@ def test_the_sentences(agents, words):
 
 
 def test_what_was_too_long_to_be_kept_is_not_measured():
-    plan, problem = plan_of(4, rl.SealedLaps(), 2), rl.paper_least_squares(4, 20, 2)
-    holder = Holder(plan, 1, Known(own_functions(problem)[1]), 1, SeededPairs(1))
-    holder.asking.held.answered = []
-    assert measure(holder, [], NONE, SeededPairs(1)) == PrivacyStatus(0, (), measure(holder, [], NONE, SeededPairs(1)).sentence)  # fmt: skip
+    """The first lap has 5 numbers of an answer, the second 2 and the point: what is left is a gradient."""
+    plan, problem = plan_of(3, rl.SealedLaps(rl.NormalEquations()), 2), rl.paper_least_squares(3, 20, 2)
+    for longest, quantities in ((5, 3), (4, 1), (3, 0)):
+        assert {len(status.leaks) for status in readings(plan, problem, longest)} == {quantities}
+
+
+@pytest.mark.parametrize(("dim", "measured"), [(2, True), (61, False)])
+def test_a_real_ring_measures_beside_the_fit_but_not_where_that_would_be_long(dim, measured, tmp_path):
+    problem = rl.paper_least_squares(4, 70, dim)
+    ring = make_ring(
+        tmp_path, own_functions(problem), rl.SealedLaps(wide=True), Stopping(1e-9), seed=None,
+        options=SiteOptions(meter=True, privacy=PrivacyLimit(0.9, "stop")),
+    )  # fmt: skip
+    ring.run()
+    for number in range(4):
+        status = read_privacy(ring.site_folder(number), ring.plan.run)
+        assert status is not None and "any 2 of the other 3 sites" in status.sentence
+        assert [reading.error for reading in status.leaks] == [1.0] * (3 * measured)
+
+
+def test_with_two_sites_a_limit_stops_the_agent(tmp_path):
+    ring = make_ring(
+        tmp_path, own_functions(rl.paper_least_squares(2, 20, 2)), rl.SealedLaps(wide=True), Stopping(1e-9), seed=None,
+        options=SiteOptions(meter=True, privacy=PrivacyLimit(0.5, "stop")),
+    )  # fmt: skip
+    try:
+        for number in range(2):
+            ring.start(number)
+        ended: dict[int, int] = {}
+        wait_until(lambda: bool(ended.update(ring.reap()) or 1 in ended.values()), "an agent stops")
+    finally:
+        ring.stop()
+    assert any("more than the limit of 0.5 allows" in ring.log_of(number) for number in range(2))

@@ -138,7 +138,7 @@ export const chart = (status) => {
 // How long the meter has looked: at visits of the token, or at laps of sums.
 export const measured = ({ privacy, questions }) => {
   const looked = questions ? times(privacy.visits, "lap", "laps") : times(privacy.visits, "visit", "visits");
-  if (!privacy.leaks.length) return `Looked at after ${looked}; nothing had to be measured.`;
+  if (questions && !privacy.leaks.length) return `Said after ${looked} from what is proven; nothing was measured.`;
   return questions
     ? `Measured after ${looked}, on the words that this site received and sent, without the masks that both neighbours together know.`
     : `Measured after ${looked}, from what both neighbours together have seen.`;
