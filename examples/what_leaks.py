@@ -1,7 +1,9 @@
 """What the neighbours of an agent learn about it, setting by setting: the table of docs/privacy.md.
 
 Every setting is run on the paper's least squares, and every agent is audited by all attacks that apply. A number is the
-median over the agents of the relative error that the best attack makes; 1 or more is nothing learned.
+median over the agents of the relative error that the best attack makes; 1 or more is nothing learned. Of sealed laps and of the
+one pass x is public, y stands for the gradients at all points asked, ∇f(x*) for the last of them, and the attack is that on the
+words; what the sum itself says of each agent is the guess of the last row, under every setting.
 """
 
 from __future__ import annotations
@@ -20,6 +22,19 @@ QUANTITIES = (
     "Hessian H",
     "Hessian H, best-known direction",
 )
+# The same where sums are formed: the quantity, and whether its error is that over the run or at its end.
+OF_SUMS = (
+    ("gradients", False),
+    ("gradients", True),
+    ("slope g", True),
+    ("Hessian H", True),
+    ("Hessian H, best-known direction", True),
+)
+SUMS = (
+    ("**Sealed laps** (normal equations)", rl.SealedLaps(rl.NormalEquations())),
+    ("Sealed laps, conjugate gradients", rl.SealedLaps(rl.ConjugateGradients())),
+    ("One pass (the same sums, not sealed)", rl.OnePass()),
+)  # fmt: skip
 SETTINGS = (
     ("I-ADMM", rl.IADMM()),
     ("Algorithm 2 (random start)", rl.RandomStart()),
@@ -39,6 +54,11 @@ def main(agents: int, dim: int, laps: int) -> None:
     heads = ("x", "y", "∇f(x*)", "g", "H", "H, best direction", "units")
     print("| setting | " + " | ".join(heads) + " |")
     print("|---|" + "---:|" * len(heads))
+    for name, algorithm in SUMS:
+        run = rl.simulate(algorithm, problem, network, transcript=True, progress=False)
+        everyone = rl.audit_all(run, "neighbours")
+        cells = [number(median_of_sums(everyone, *wanted)) for wanted in OF_SUMS]
+        print(f"| {name} | " + " | ".join(["public", *cells, f"{run.units_to(1e-6):,.0f}"]) + " |")
     for name, algorithm in SETTINGS:
         run = rl.simulate(algorithm, problem, network, laps * agents + 1, transcript=True, progress=False)
         everyone = rl.audit_all(run, "neighbours")
@@ -55,6 +75,16 @@ def main(agents: int, dim: int, laps: int) -> None:
 def best_median(everyone: rl.AuditOfAll, quantity: str) -> float:
     errors = [
         min((leak.at_end for leak in one.leaks if leak.quantity == quantity), default=np.nan) for one in everyone.audits
+    ]
+    return float(np.median(errors))
+
+
+def median_of_sums(everyone: rl.AuditOfAll, quantity: str, at_end: bool) -> float:
+    errors = [
+        leak.at_end if at_end else leak.over_run
+        for one in everyone.audits
+        for leak in one.leaks
+        if leak.quantity == quantity and leak.attack == "difference of words"
     ]
     return float(np.median(errors))
 

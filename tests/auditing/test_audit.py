@@ -295,3 +295,88 @@ def test_the_command_line_refuses_in_words(private, tmp_path, arguments, words):
     result = CliRunner().invoke(app, ["audit", str(path), *arguments])
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+# ---------------------------------------------------------------- sums
+
+
+@pytest.fixture(scope="module")
+def sealed():
+    return rl.simulate(rl.SealedLaps(), SQUARES, NETWORK, seed=4, transcript=True, progress=False)
+
+
+def test_the_audit_of_sealed_laps_says_what_is_proven(sealed):
+    words = str(rl.audit(sealed, "neighbours", 3))
+    assert "What its neighbours learned about agent 3 from 2 laps of sums:" in words
+    assert "agent 3's gradients are not known to its neighbours: no better than a guess" in words
+    assert "all there is to learn of the 18 agents that keep their masks to themselves is the sum" in words
+    everything = str(rl.audit(sealed, "colluders", 3))
+    assert "Nothing of agent 3 is hidden from all other agents together" in everything
+    assert "agent 3's Hessian H is known to all other agents together to 1" in everything
+
+
+def test_of_sums_the_guess_is_the_mean_of_those_who_do_not_collude(sealed):
+    for observer in ("eavesdropper", "neighbours", rl.Colluders(3, (5, 7))):
+        for leak in rl.audit(sealed, observer, 3).leaks:
+            assert leak.attack != "mean of the honest sum" or leak.at_end == pytest.approx(leak.guess, rel=1e-9)
+
+
+def test_a_saved_run_of_sealed_laps_is_opened_by_its_seed(sealed, tmp_path):
+    """Without the data, the answers themselves are the truth: the errors are the same but for the grid."""
+    loaded = rl.load_run(sealed.save(tmp_path / "run.npz"))
+    for observer in ("neighbours", "colluders"):
+        one, other = (rl.audit(run, observer, 3) for run in (sealed, loaded))
+        kept = {(leak.quantity, leak.attack): leak.at_end for leak in other.leaks}
+        for leak in one.leaks:
+            if leak.quantity != "slope g":  # whether f is quadratic is not in the file
+                assert kept[leak.quantity, leak.attack] == pytest.approx(leak.at_end, rel=1e-6, abs=1e-11)
+    words = rl.load_run(tmp_path / "run.npz").transcript.laps[0].words
+    np.testing.assert_array_equal(words, sealed.transcript.laps[0].words)
+
+
+def test_a_transcript_of_sums_alone_has_no_masks_to_lift(sealed, tmp_path):
+    rl.save_transcript(sealed.transcript, tmp_path / "wire.npz")
+    alone, public = rl.load_transcript(tmp_path / "wire.npz"), rl.Public(rl.SealedLaps(), AGENTS, 2)
+    found = rl.audit_transcript(alone, public, "eavesdropper", 3)
+    assert all(math.isnan(leak.at_end) for leak in found.leaks) and found.leaks
+    with pytest.raises(ValueError, match="does not have the masks"):
+        rl.audit_transcript(alone, public, "neighbours", 3)
+
+
+def test_a_link_of_sealed_laps_tells_nothing(sealed):
+    order = sealed.transcript.laps[0].sender
+    audit = rl.audit(sealed, rl.Link(int(order[4]), int(order[5])), int(order[5]))
+    assert audit.leaks == () and "nothing was seen that entered agent" in str(audit)
+
+
+def test_there_is_no_figure_of_sums(sealed):
+    with pytest.raises(ValueError, match="There is nothing to draw"):
+        rl.audit(sealed, "neighbours", 3).figure()
+
+
+def test_the_one_pass_can_be_saved_and_audited(tmp_path):
+    run = rl.simulate(rl.OnePass(), SQUARES, NETWORK, transcript=True, progress=False)
+    audit = rl.audit(rl.load_run(run.save(tmp_path / "run.npz")), "neighbours", 3)
+    assert best(audit, "Hessian H").at_end < 1e-13
+    assert "There are no masks" in str(audit)
+    short = rl.simulate(rl.OnePass(), SQUARES, NETWORK, 3, transcript=True, progress=False)
+    assert [len(lap) for lap in short.transcript.laps] == [3]
+
+
+def test_the_command_line_on_sealed_laps(sealed, tmp_path):
+    path = sealed.save(tmp_path / "run.npz")
+    told = CliRunner().invoke(app, ["audit", str(path), "--agent", "3"])
+    assert told.exit_code == 0, told.output
+    assert "Proven: whatever its neighbours may compute" in told.stdout
+    as_json = CliRunner().invoke(app, ["audit", str(path), "--agent", "3", "--observer", "colluders", "--json"])
+    content = json.loads(as_json.stdout)
+    assert "Nothing of agent 3 is hidden" in content["proven"]
+    assert len(content["estimates"]["difference of words"]["answers"]) == 2
+    everyone = CliRunner().invoke(app, ["audit", str(path), "--agent", "all"])
+    assert "0 of 20 agents known" in everyone.stdout
+
+
+def test_colluders_can_not_tap_masked_links():
+    run = run_of(rl.IADMM(defence=rl.MaskedLinks()), hops=60)
+    with pytest.raises(ValueError, match="leave `honest` out"):
+        run.transcript.seen_by(rl.Colluders(3, (4,)))

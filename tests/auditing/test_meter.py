@@ -38,7 +38,7 @@ def side_by_side(algorithm: Any) -> tuple[Any, rl.Audit]:
     ]
     plan = ring_plan(["a", "b", "c", "d"], algorithm, PROBLEM.dim, Stopping(None, hops))
     member = Holder(plan, AGENT, Known(own_functions(PROBLEM)[AGENT]), SEED, SeededPairs(SEED))
-    return measure(member, rows, run.y[AGENT]), rl.audit(run, "neighbours", AGENT)
+    return measure(member, rows, run.y[AGENT], SeededPairs(SEED)), rl.audit(run, "neighbours", AGENT)
 
 
 METHODS = [

@@ -75,17 +75,37 @@ def test_every_example_is_tested() -> None:
         "real_network",
         "unequal_hospitals",
         "what_leaks",
+        "why_no_memory",
     }
+
+
+def test_members_with_a_memory_are_betrayed_by_their_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    """Few members wholly, more of them less; and the three Hessians are found by an actual solver."""
+    three, four, larger, error = example("why_no_memory").main(cases=((3, 2), (4, 2), (5, 10)))
+    assert three < 1e-7 and three < four < 1e-4 and 0.1 < larger < 1.0
+    assert error < 1e-6
+    assert "0 of 3 numbers of H_i" in capsys.readouterr().out
+
+
+def test_without_memory_the_same_sums_tell_nothing_of_a_member() -> None:
+    """The control: answers that follow from the point and the data alone leave the null space θ_a + θ_b."""
+    sealed = rl.identifiable(rl.SealedLaps(rl.LBFGS()), agents=3, colluders=0, visits=60)
+    assert sealed["H"].numbers == 0 and sealed["sum of H"].wholly
 
 
 def test_what_leaks(capsys: pytest.CaptureFixture[str]) -> None:
     example("what_leaks").main(agents=10, dim=2, laps=12)
     lines = capsys.readouterr().out.splitlines()
     rows = {cells[1].strip(): cells[2:-1] for cells in (line.split("|") for line in lines if line.startswith("|"))}
-    assert len(rows) == 12
+    assert len(rows) == 15
     slope, hessian = 3, 4
     assert float(rows["PI-ADMM1"][slope]) < 1e-6
     assert float(rows["PI-ADMM1"][hessian]) < 1e-6
     assert float(rows["PI-ADMM1, zero-sum start"][slope]) > 1.0
+    sealed, one_pass = rows["**Sealed laps** (normal equations)"], rows["One pass (the same sums, not sealed)"]
+    for place in (slope, hessian):
+        assert float(one_pass[place]) < 1e-12
+        assert float(sealed[place]) > 100.0
+    assert sealed[0].strip() == "public"
     assert float(rows["I-ADMM, sealed start"][slope]) > 0.5
     assert float(rows["I-ADMM, sealed start"][hessian]) < 1e-6

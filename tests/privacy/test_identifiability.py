@@ -6,7 +6,7 @@ import pytest
 import roundelay as rl
 from roundelay.kernels import STEP
 from roundelay.kernels.random import uniform
-from roundelay.privacy.identifiability import Unknowns, agent_of
+from roundelay.privacy.identifiability import agent_of, unknowns_of
 
 QUADRATICS = (
     rl.IADMM(rho=5.0),
@@ -28,17 +28,9 @@ def test_its_update_is_that_of_the_simulator(method):
     run = rl.simulate(method, problem, network, 41, seed=3, transcript=True, progress=False, engine="python")
     visits = run.transcript.seen_by(rl.Eavesdropper()).visits_of(2)
     parts, count = method.parts(), len(visits)
-    shift = 4.0 * (1.0 + dim**0.5) * np.eye(dim)
-    hessian = problem.hessian(2) - shift
-    triangle = hessian[np.triu_indices(dim)] * np.where(np.eye(dim)[np.triu_indices(dim)] == 1.0, 0.5, 1.0)
-    pieces = {
-        "start": parts.start_states(3, problem).x[2],
-        "H": triangle,
-        "g": problem.gradient(2, np.zeros(dim)),
-    }
-    unknowns = Unknowns(np.random.default_rng(0))
-    for name, values in pieces.items():
-        unknowns.numbers |= {(name, place): value for place, value in enumerate(values)}
+    unknowns = unknowns_of(problem.hessian(2), problem.gradient(2, np.zeros(dim)))
+    start = parts.start_states(3, problem).x[2]
+    unknowns.numbers |= {("start", place): value for place, value in enumerate(start)}
     for turn, hop in enumerate(visits.hop):
         unknowns.numbers |= {(STEP, turn, index): uniform(3, 2, int(hop), STEP, index) for index in range(dim)}
     increments, kept = agent_of(parts, visits.received, "quadratic")(unknowns)
@@ -119,3 +111,60 @@ def test_refusals():
         rl.identifiable(rl.IADMM(), model="cubic")
     with pytest.raises(ValueError, match="There is no quantity"):
         rl.identifiable(rl.IADMM())["z"]
+
+
+# ---------------------------------------------------------------- sums
+
+OPTIMISERS = (rl.NormalEquations(), rl.ConjugateGradients(), rl.LBFGS(), rl.Newton())
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("agents", [2, 3, 5, 12])
+def test_of_sealed_laps_only_the_sum_over_the_honest_is_determined(agents, optimiser):
+    for colluders in range(agents - 1):
+        answer = rl.identifiable(rl.SealedLaps(optimiser), agents=agents, colluders=colluders, visits=30)
+        assert answer["H"].numbers == answer["g"].numbers == 0
+        assert answer["sum of H"].wholly and answer["sum of g"].wholly
+        assert "Nothing of a single one of them is determined" in answer.words
+    alone = rl.identifiable(rl.SealedLaps(optimiser), agents=agents, colluders=agents - 1, visits=30)
+    assert alone["H"].wholly and alone["g"].wholly and "it hides nothing" in alone.words
+    assert alone.rank == alone.unknowns
+
+
+def test_a_few_laps_of_products_leave_some_of_the_sum_open():
+    """Conjugate gradients ask for Hv in a few directions: 2 of 8 tell p numbers each, but for the symmetric ones."""
+    answer = rl.identifiable(rl.SealedLaps(rl.ConjugateGradients()), agents=4, visits=3, dim=8)
+    assert not answer["sum of H"].wholly and answer["sum of g"].wholly
+    assert answer.rank == 8 + 8 + 7
+
+
+def test_without_a_model_the_answers_are_the_unknowns():
+    answer = rl.identifiable(rl.SealedLaps(), agents=5, model="unknown")
+    assert answer["answers"].numbers == 0 and answer["sum of answers"].wholly
+    assert rl.identifiable(rl.SealedLaps(), "colluders", agents=5, model="unknown")["answers"].wholly
+
+
+@pytest.mark.parametrize(
+    ("observer", "honest"),
+    [("eavesdropper", 6), ("link", 6), ("neighbours", 4), (rl.Neighbours(2), 4), (rl.Eavesdropper(), 6), (rl.Colluders(2, (4, 5)), 3), (rl.Colluders(2), 1)],
+)  # fmt: skip
+def test_observers_of_sums_are_counted(observer, honest):
+    answer = rl.identifiable(rl.SealedLaps(rl.NormalEquations()), observer, agents=6)
+    assert answer.unknowns == 5 * honest
+
+
+def test_the_one_pass_hides_nothing():
+    assert rl.identifiable(rl.OnePass(), agents=6)["H"].wholly
+
+
+def test_refusals_of_sums():
+    with pytest.raises(ValueError, match=r"PIADMM1 is a class.* such as PIADMM1\(\)"):
+        rl.identifiable(rl.PIADMM1)
+    with pytest.raises(ValueError, match="say agents="):
+        rl.identifiable(rl.SealedLaps())
+    with pytest.raises(ValueError, match="of 3 agents up to 2 can collude"):
+        rl.identifiable(rl.SealedLaps(), agents=3, colluders=3)
+    with pytest.raises(ValueError, match="There is no observer 'nobody'"):
+        rl.identifiable(rl.SealedLaps(), "nobody", agents=3)
+    with pytest.raises(ValueError, match="leave it out here"):
+        rl.identifiable(rl.IADMM(), agents=3)

@@ -132,7 +132,7 @@ def test_a_run_comes_back_from_its_file(tmp_path: Path, wide: bool) -> None:
         for one, other in zip(transcript.laps, run.transcript.laps, strict=True):
             np.testing.assert_array_equal(one.words, other.words)
             np.testing.assert_array_equal(one.told, other.told)
-            assert (one.asked, one.wide, one.bits, one.length) == (other.asked, other.wide, other.bits, other.length)
+            assert (one.kind, one.wide, one.bits, one.length) == (other.kind, other.wide, other.bits, other.length)
             np.testing.assert_array_equal(one.total(), other.total())
     with pytest.raises(ValueError, match="would hold plain tokens only"):
         run.transcript.save(tmp_path / "transcript.csv")
@@ -141,7 +141,7 @@ def test_a_run_comes_back_from_its_file(tmp_path: Path, wide: bool) -> None:
 def test_a_transcript_has_a_row_for_every_message_and_shows_each_observer_its_own() -> None:
     run = simulate(rl.SealedLaps("normal-equations"), PROBLEM, transcript=True)
     frame = run.transcript.frame()
-    assert list(frame.columns) == ["lap", "sender", "receiver", "asked", "told", "words"] and len(frame) == 2 * 5
+    assert list(frame.columns) == ["lap", "sender", "receiver", "kind", "told", "words"] and len(frame) == 2 * 5
     assert [len(words) for words in frame["words"]] == [9] * 5 + [3] * 5
     seen = run.transcript.seen_by(Neighbours(2)).messages
     assert [len(lap) for lap in seen.laps] == [2, 2] and len(

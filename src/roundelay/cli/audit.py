@@ -12,7 +12,7 @@ from roundelay.cli.output import print_json, progress_lines, stdout_console
 if TYPE_CHECKING:
     import pandas as pd
 
-    from roundelay.privacy.attacks import Recovered
+    from roundelay.privacy.attacks import Recovered, RecoveredAnswers
     from roundelay.privacy.audit import Audit
 
 
@@ -46,8 +46,9 @@ def audit(
 ) -> None:
     """What an observer learned about an agent, by every attack that applies.
 
-    The attacks see the tokens that the observer saw and what is public, and nothing else. A saved run has no data in it:
-    what they find is held against the agents' states at the end. For a transcript alone there is no truth to hold
+    The attacks see the tokens or the words that the observer saw and what is public, and nothing else. A saved run has no
+    data in it: what they find is held against the agents' states at the end, or in sealed laps against their answers, which the
+    run's seed opens. For a transcript alone there is no truth to hold
     it against; then the table has each attack's own residual. With --json there are also the estimates themselves.
 
     A capture of a real ring has tokens to read only where the links were not encrypted, which is for experiments.
@@ -91,6 +92,7 @@ def audit(
                 "agent": result.agent,
                 "observer": result.observer,
                 "visits": result.visits,
+                "proven": result.proven,
                 "leaks": result.table.to_dict("records"),
                 "left_out": dict(result.left_out),
                 "estimates": {name: _estimate(found) for name, found in result.estimates.items()},
@@ -126,10 +128,10 @@ def _audit_capture(
     return audit_transcript(captured.transcript, known, observer, number, seconds, records, ridge)
 
 
-def _estimate(found: Recovered) -> dict[str, Any]:
-    """What an attack found; rows of x and y are the agent's states before the first and after each visit."""
+def _estimate(found: Recovered | RecoveredAnswers) -> dict[str, Any]:
+    """What an attack found; rows of x and y are the agent's states before the first and after each visit, `answers` those to each lap."""
     about: dict[str, Any] = {"residual": found.residual, "converged": found.converged, "words": found.words}
-    numbers = {name: getattr(found, name) for name in ("x", "y", "H", "g", "records", "gamma")}
+    numbers = {name: getattr(found, name, None) for name in ("x", "y", "answers", "H", "g", "records", "gamma")}
     return about | {name: value for name, value in numbers.items() if value is not None}
 
 

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from roundelay.algorithms.sealed.questions import POINT, Asked
 from roundelay.algorithms.token.one_pass import is_quadratic
 from roundelay.engine.assemble import check_engine, python_module, recipe
 from roundelay.engine.checks import Options, check_reader, check_tolerance, marks_of
 from roundelay.engine.drive import Request
 from roundelay.engine.result import HistoryRows, Journey, Run, bytes_a_message, outcome_in_words
-from roundelay.kernels import Vector
+from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.links.crossing import LinkStates, now
+from roundelay.masks import PlainNumbers
+from roundelay.networks.tours.tour import Tour
 from roundelay.problems import Problem
+from roundelay.transcripts import SealedLap, Transcript
+from roundelay.transcripts.transcript import transcript_of_laps
 
 
 def run_one_pass(request: Request) -> Run:
@@ -44,6 +49,7 @@ def run_one_pass(request: Request) -> Run:
     gram, right = np.zeros((dim, dim)), np.zeros(dim)
     carried: Vector = np.zeros(dim)
     numbers, rows = 0, []
+    sums: list[Vector] = []
     for hop in range(hops + 1):
         if hop in marks:
             rows.append((hop, numbers, now(links) if links is not None else 0.0, x.copy(), carried.copy()))
@@ -68,6 +74,8 @@ def run_one_pass(request: Request) -> Run:
                 gram, right = _disturbed(gram, noise, generator), _disturbed(right, noise, generator)
             else:
                 carried = _disturbed(carried, noise, generator)
+        if hop < lap and options.transcript:
+            sums.append(np.concatenate([-right, gram[np.triu_indices(dim)]]))
     if hops == full:  # what was sent last has arrived
         if full == lap:  # one agent alone
             carried = np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
@@ -91,9 +99,29 @@ def run_one_pass(request: Request) -> Run:
             carried[None], np.bincount(tour.order[:hops][tour.works[:hops].astype(bool)], minlength=agents), tour.words,
             np.zeros((0, dim)), options.reader, False, 1.0,
         ),
+        transcript=_transcript(tour, np.array(sums), carried, agents, hops) if options.transcript else None,
         conditions=conditions,
         problem=problem,
     )  # fmt: skip
+
+
+def _transcript(tour: Tour, sums: Matrix, solution: Vector, agents: int, hops: int) -> Transcript:
+    """The sums as they went round, in the open, and the lap that tells the solution, as far as the hops went."""
+    order, laps = tour.order, []
+    for first, kind, told in (
+        (0, Asked.GRADIENT_AND_HESSIAN, np.zeros(0)),
+        (len(order), Asked.NOTHING | POINT, solution),
+    ):
+        count = min(max(hops - first, 0), len(order))
+        if count:
+            words = PlainNumbers().encode(sums[:count] if first == 0 else np.zeros((count, 0)))
+            laps.append(
+                SealedLap(
+                    np.arange(count), order[:count], np.roll(order, -1)[:count], words, 0, len(order), agents,
+                    kind=int(kind), told=told, masked=False,
+                )
+            )  # fmt: skip
+    return transcript_of_laps(laps, len(solution))
 
 
 def check_one_pass(problem: Problem, options: Options) -> None:
@@ -105,10 +133,8 @@ def check_one_pass(problem: Problem, options: Options) -> None:
         )
     if options.iterations is not None:
         raise ValueError("The one pass is made of hops: leave iterations out, or say hops=… .")
-    if options.transcript or options.content is not None or options.monitors:
-        raise ValueError(
-            "The one pass keeps no transcript and has nothing to stop or to watch: leave these options out."
-        )
+    if options.content is not None or options.monitors:
+        raise ValueError("The one pass has nothing to stop or to watch: leave these options out.")
     check_engine(options.engine)
     check_reader(options.reader, problem.agents)
     check_tolerance(options.tolerance)

@@ -61,7 +61,7 @@ def run_sealed(request: Request) -> Run:
                 masks = seals(SeededPairs(seed), problem.agents, summed.shape[1], len(laps), method.grid)
                 own = np.array([method.grid.add(one, mask) for one, mask in zip(words, masks, strict=True)])
                 messages = sealed_lap(lap.order, lap.works, own, method.grid)
-                laps.append(replace(messages, asked=int(question.asked), told=question.told))
+                laps.append(replace(messages, kind=question.kind, told=question.told))
             links.cross(lap, seed, question.told.size, numbers_asked(question.asked, problem.dim) * method.grid.words)
             rows.write(len(lap.order), links, place)
             report(rows.step[-1], rows.step[-1] + len(lap.order) if most == np.inf else int(most))

@@ -18,6 +18,7 @@ from roundelay.masks.agreement import (
 from roundelay.masks.fixed_point import (
     FixedPoint as FixedPoint,
     Grid as Grid,
+    PlainNumbers as PlainNumbers,
     WideFixedPoint as WideFixedPoint,
 )
 from roundelay.masks.pairs import (
@@ -32,6 +33,7 @@ from roundelay.masks.pairs import (
     my_mask as my_mask,
     my_seal as my_seal,
     pads as pads,
+    seal_with as seal_with,
     seals as seals,
     zero_sum_masks as zero_sum_masks,
 )

@@ -179,6 +179,36 @@ class WideFixedPoint:
         return _joined((upper << _BITS) | (lower & _HALF), high)
 
 
+@dataclass(frozen=True)
+class PlainNumbers:
+    """Numbers as they are, the 64 bits of each as one word: for sums without masks, which hide nothing."""
+
+    words: ClassVar[int] = 1
+
+    def check(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> None:
+        """Nothing is refused."""
+
+    def encode(self, values: NDArray[np.float64]) -> Words:
+        """The bits of numbers."""
+        return np.ascontiguousarray(values, np.float64).view(np.uint64)
+
+    def decode(self, words: Words) -> NDArray[np.float64]:
+        """The numbers again."""
+        return np.ascontiguousarray(words).view(np.float64)
+
+    def add(self, one: Words, other: Words) -> Words:
+        """The bits of the sum."""
+        return self.encode(self.decode(one) + self.decode(other))
+
+    def negative(self, words: Words) -> Words:
+        """The bits of the numbers with the other sign."""
+        return self.encode(-self.decode(words))
+
+    def total(self, rows: Words) -> Words:
+        """The bits of the sum of all rows."""
+        return self.encode(self.decode(rows).sum(axis=0))
+
+
 _HALF, _BITS = np.uint64(2**32 - 1), np.uint64(32)
 
 

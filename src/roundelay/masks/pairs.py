@@ -125,7 +125,14 @@ def seals(secrets: PairSecrets, agents: int, dim: int, turn: int = 0, grid: Grid
 
 def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD) -> Words:
     """The mask of one agent, from its own secrets alone: row `me` of `seals`."""
-    rest, count = others(me, agents), grid.words * dim
+    return seal_with(secrets, me, others(me, agents), dim, turn, grid)
+
+
+def seal_with(
+    secrets: PairSecrets, me: int, partners: Integers, dim: int, turn: int = 0, grid: Grid = ONE_WORD
+) -> Words:
+    """What the secrets that one agent shares with these others put into its mask: what those can lift from its words."""
+    rest, count = np.asarray(partners, np.int64), grid.words * dim
     sums = [np.zeros(count, np.uint64), np.zeros(count, np.uint64)]  # with those after, and those before this agent
     together = max(1, _BLOCK // max(count, 1))  # with millions of numbers one pair after another
     for begin in range(0, len(rest), together):

@@ -11,8 +11,10 @@ from roundelay.privacy.accounting import (
     sigma_for as sigma_for,
     sigma_for_problem as sigma_for_problem,
 )
-from roundelay.privacy.identifiability import (
+from roundelay.privacy.determined import (
     Identifiable as Identifiable,
+)
+from roundelay.privacy.identifiability import (
     identifiable as identifiable,
 )
 from roundelay.privacy.public import (

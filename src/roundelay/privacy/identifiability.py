@@ -22,56 +22,19 @@ from roundelay.algorithms.parts.defences import sent_as_it_is
 from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine.assemble import python_module, recipe
-from roundelay.kernels import DIM, Matrix, Part, Visit
+from roundelay.kernels import DIM, Matrix, Part, Vector, Visit
 from roundelay.kernels.checks import whole_number
-from roundelay.privacy.attacks.setting import admm, first_order
+from roundelay.privacy.attacks.setting import admm, first_order, forms_sums
+from roundelay.privacy.determined import Determined, Identifiable, Model, null_space, untouched
+from roundelay.privacy.identifiable_sums import colluders_in, identifiable_in_sums
 from roundelay.privacy.public import Public
 from roundelay.problems.regularisers import plain_token
 from roundelay.transcripts.observers import Observer, observer_of
 
-Model = Literal["quadratic", "unknown"]
 Complex = NDArray[np.complex128]
 
-# Below this part of the largest singular value is rounding.
-RANK = 1e-10
-# A number that the unknowns move by less than this part counts as determined: nine digits of it are.
-TOUCHED = 1e-9
 # The imaginary step of the derivatives, which have no cancellation.
 STEP = 1e-30
-
-
-@dataclass(frozen=True)
-class Determined:
-    """How many of a quantity's numbers the observer's equations determine, of how many."""
-
-    quantity: str
-    numbers: int
-    of: int
-
-    @property
-    def wholly(self) -> bool:
-        """All of them."""
-        return self.numbers == self.of
-
-
-@dataclass(frozen=True)
-class Identifiable:
-    """What an observer can infer of one agent, whatever it computes: equations, unknowns, rank, and what they determine."""
-
-    equations: int
-    unknowns: int
-    rank: int
-    quantities: tuple[Determined, ...]
-    words: str
-
-    def __getitem__(self, quantity: str) -> Determined:
-        """One quantity: "x", "y", "start", "H" or "g"."""
-        for one in self.quantities:
-            if one.quantity == quantity:
-                return one
-        raise ValueError(
-            f"There is no quantity {quantity!r} here: use one of {', '.join(one.quantity for one in self.quantities)}."
-        )
 
 
 def identifiable(
@@ -80,6 +43,9 @@ def identifiable(
     visits: int = 20,
     dim: int = 2,
     model: Model = "quadratic",
+    *,
+    agents: int | None = None,
+    colluders: int | None = None,
 ) -> Identifiable:
     """What an observer of so many `visits` can infer of an agent, given that f_i is quadratic, or nothing about f_i.
 
@@ -87,14 +53,26 @@ def identifiable(
     agent (H of full rank, another token at each visit), and of what is determined locally: a quantity that is not
     determined can't be inferred by anybody; one that is has at most isolated other solutions.
 
+    Of sums, as in sealed laps, all there is to know is the sum over those who do not collude: say how many `agents` there are,
+    and how many `colluders`, unless the observer says it. `visits` is then how many laps there are at most.
+
         >>> identifiable(rl.PIADMM1(), visits=20)["H"].wholly
         True
+        >>> identifiable(rl.SealedLaps(), agents=5, colluders=3)["H"].numbers
+        0
     """
     visits = whole_number("visits", visits, least=1)
     dim = whole_number("dim", dim, least=1)
     if model not in ("quadratic", "unknown"):
         raise ValueError(f'model is {model!r}: use "quadratic" or "unknown".')
-    method = admm(Public(algorithm, 2, dim))
+    public = Public(algorithm, 2 if agents is None else agents, dim)
+    if forms_sums(public):
+        return identifiable_in_sums(public, colluders_in(observer, agents, colluders), visits, model)
+    if agents is not None or colluders is not None:
+        raise ValueError(
+            "How many agents there are, and how many collude, matters for sums such as those of sealed laps: leave it out here."
+        )
+    method = admm(public)
     _check(method)
     sees = _sees_increments(observer)
     generator = np.random.default_rng([dim, visits])
@@ -102,8 +80,8 @@ def identifiable(
     jacobian, slopes = _derivatives(agent_of(method, received, model), Unknowns(generator))
     if not sees:
         jacobian = jacobian[:0]
-    rank, null = _null_space(jacobian, jacobian.shape[1])
-    quantities = tuple(Determined(quantity, _untouched(moved, null), len(moved)) for quantity, moved in slopes.items())
+    rank, null = null_space(jacobian, jacobian.shape[1])
+    quantities = tuple(Determined(quantity, untouched(moved, null), len(moved)) for quantity, moved in slopes.items())
     equations, count = jacobian.shape
     return Identifiable(equations, count, rank, quantities, _words(quantities, equations, count, rank, sees, model))
 
@@ -199,7 +177,22 @@ def _quadratic(unknowns: Unknowns, dim: int) -> Quadratic:
     """One whose H is near a multiple of I, so that it is positive definite."""
     hessian = np.zeros((dim, dim), np.complex128)
     hessian[np.triu_indices(dim)] = unknowns.normals(dim * (dim + 1) // 2, "H")
-    return Quadratic(hessian + hessian.T + 4.0 * (1.0 + dim**0.5) * np.eye(dim), unknowns.normals(dim, "g"))
+    return Quadratic(hessian + hessian.T + _middle(dim), unknowns.normals(dim, "g"))
+
+
+def _middle(dim: int) -> Matrix:
+    return 4.0 * (1.0 + dim**0.5) * np.eye(dim)
+
+
+def unknowns_of(hessian: Matrix, slope: Vector) -> Unknowns:
+    """The unknowns of an agent whose function is ½x'Hx + g'x, and which draws nothing: the diagonal of H stands there by half."""
+    dim = len(slope)
+    row, column = np.triu_indices(dim)
+    numbers = (hessian - _middle(dim))[row, column] * np.where(row == column, 0.5, 1.0)
+    unknowns = Unknowns(np.random.default_rng(0))
+    unknowns.numbers |= {("H", place): value for place, value in enumerate(numbers)}
+    unknowns.numbers |= {("g", place): value for place, value in enumerate(slope)}
+    return unknowns
 
 
 # ---------------------------------------------------------------- the update, with other functions in some of its slots
@@ -289,36 +282,26 @@ def _derivatives(agent: Callable[[Unknowns], Told], unknowns: Unknowns) -> tuple
     at all, such as the draw of a noise whose size is 0, is none.
     """
     at = agent(unknowns)  # asks for all unknowns
-    columns = []
-    for name, value in list(unknowns.numbers.items()):
-        unknowns.numbers[name] = value + 1j * STEP
-        sent, kept = agent(unknowns)
-        unknowns.numbers[name] = value
-        columns.append(np.concatenate([sent, *kept.values()]).imag / STEP)
     sizes = [len(at[0]), *map(len, at[1].values())]
-    whole = np.array(columns).T if columns else np.zeros((sum(sizes), 0))
+    whole = columns_of(lambda: _flat(*agent(unknowns)), unknowns) if unknowns.numbers else np.zeros((sum(sizes), 0))
     length = np.linalg.norm(whole, axis=0)
     whole = whole[:, length > 0.0] / length[length > 0.0]
     jacobian, *slopes = np.split(whole, np.cumsum(sizes)[:-1])
     return jacobian, dict(zip(at[1], slopes, strict=True))
 
 
-def _null_space(jacobian: Matrix, unknowns: int) -> tuple[int, Matrix]:
-    """The rank, and the directions in which the unknowns may change unseen, one a row."""
-    if jacobian.size == 0:
-        return 0, np.eye(unknowns)
-    scaled = jacobian / np.maximum(np.linalg.norm(jacobian, axis=1, keepdims=True), 1e-300)
-    _, sizes, right = np.linalg.svd(scaled)
-    rank = int((sizes > RANK * sizes[0]).sum())
-    return rank, right[rank:]
+def _flat(sent: Complex, kept: dict[str, Complex]) -> Complex:
+    return np.concatenate([sent, *kept.values()])
 
 
-def _untouched(slopes: Matrix, null: Matrix) -> int:
-    """How many of the numbers with these slopes no unseen change of the unknowns changes."""
-    if slopes.shape[1] == 0 or len(null) == 0:
-        return len(slopes)
-    size = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
-    return int((np.abs(slopes @ null.T).max(axis=1) <= TOUCHED * size).sum())
+def columns_of(numbers: Callable[[], Complex], unknowns: Unknowns) -> Matrix:
+    """The Jacobian of what is made of the unknowns, a column for each, by complex steps."""
+    columns = []
+    for name, value in list(unknowns.numbers.items()):
+        unknowns.numbers[name] = value + 1j * STEP
+        columns.append(numbers().imag / STEP)
+        unknowns.numbers[name] = value
+    return np.array(columns).T
 
 
 def _words(quantities: Sequence[Determined], equations: int, unknowns: int, rank: int, sees: bool, model: Model) -> str:

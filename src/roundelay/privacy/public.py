@@ -26,6 +26,11 @@ class Public:
     dim: int
 
     def __post_init__(self) -> None:
+        if isinstance(self.algorithm, type):
+            name = self.algorithm.__name__
+            raise ValueError(
+                f"{name} is a class, of which nothing is chosen yet: use an object of it, such as {name}()."
+            )
         whole_number("The number of agents", self.agents, least=1)
         whole_number("The dimension", self.dim, least=1)
 

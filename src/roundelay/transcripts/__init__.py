@@ -7,6 +7,12 @@ from roundelay.transcripts.groups import (
     GroupHops as GroupHops,
     GroupVisits as GroupVisits,
 )
+from roundelay.transcripts.lap_parts import (
+    LapPart as LapPart,
+    LapParts as LapParts,
+    answer_in as answer_in,
+    parts_of_laps as parts_of_laps,
+)
 from roundelay.transcripts.observers import (
     Colluders as Colluders,
     Eavesdropper as Eavesdropper,

@@ -104,6 +104,10 @@ class Seen:
 
 def seen_by(transcript: Transcript, observer: Observer) -> Seen:
     """What an observer sees of a transcript."""
+    if transcript.wire is not None and len(getattr(observer, "honest", ())):
+        raise ValueError(
+            "Links are masked, so that colluders can't tap those between honest agents: leave `honest` out, or look at the neighbours."
+        )
     whole = transcript if holds_pads(observer) else transcript.outside()
     sealed = None if whole.sealed is None else whole.sealed.part(observer.sees(whole.sealed))
     laps = tuple(lap.part(observer.sees(lap)) for lap in whole.laps)
@@ -125,8 +129,8 @@ class Messages(Protocol):
 class Observer(Protocol):
     """Somebody who sees some of the messages.
 
-    One that is made of agents has `inside = True`: it holds the pads of the links that it sees, where these are masked. Its
-    `words`, such as "the eavesdropper", stand for it in sentences.
+    One that is made of agents has `inside = True`: it holds the pads of the links that it sees, where these are masked, and
+    says in `members` who of those in a lap it is made of. Its `words`, such as "the eavesdropper", stand for it in sentences.
     """
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
@@ -180,6 +184,11 @@ class Neighbours:
     words: ClassVar[str] = "its neighbours"
     agent: int
 
+    def members(self, transcript: Messages) -> frozenset[int]:
+        """Those who hand over to the agent, and those it hands over to."""
+        before = transcript.sender[transcript.receiver == self.agent].tolist()
+        return frozenset([*before, *transcript.receiver[transcript.sender == self.agent].tolist()]) - {self.agent}
+
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
         return crossed(transcript) & ((transcript.sender == self.agent) | (transcript.receiver == self.agent))
@@ -191,11 +200,23 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Colluders:
-    """All agents but `agent` pool what they know. Every message is to or from one of them."""
+    """All agents but `agent` pool what they know; with `honest`, all but `agent` and these, who tap the links between them too.
+
+    On masked links there is no such tap: then nobody else may be honest.
+    """
 
     inside: ClassVar[bool] = True
-    words: ClassVar[str] = "all other agents together"
     agent: int
+    honest: tuple[int, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Who they are."""
+        return f"all other agents but {_listed(self.honest)} together" if self.honest else "all other agents together"
+
+    def members(self, transcript: Messages) -> frozenset[int]:
+        """Everybody else who is in the lap."""
+        return frozenset(transcript.sender.tolist()) - {self.agent, *self.honest}
 
     def sees(self, transcript: Messages) -> NDArray[np.bool_]:
         """One flag a message."""
@@ -224,6 +245,16 @@ def observer_of(observer: str | Observer, agent: int) -> Observer:
 def words_of(observer: Observer) -> str:
     """The observer as the subject or object of a sentence."""
     return str(getattr(observer, "words", type(observer).__name__))
+
+
+def members_of(observer: Observer, transcript: Messages) -> frozenset[int]:
+    """The agents that an observer is made of; nobody, where it only listens."""
+    members = getattr(observer, "members", None)
+    return frozenset() if members is None else members(transcript)
+
+
+def _listed(agents: tuple[int, ...]) -> str:
+    return ", ".join(map(str, agents))
 
 
 def crossed(transcript: Messages) -> NDArray[np.bool_]:

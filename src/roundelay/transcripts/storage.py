@@ -33,7 +33,7 @@ def packed(transcript: Transcript) -> dict[str, NDArray[Any]]:
         arrays |= {"wire": transcript.wire, "wire_bits": np.array(transcript.wire_bits)}
     for prefix, lap in _prefixed(transcript):
         arrays |= {f"{prefix}_{name}": getattr(lap, name) for name in SEALED}
-        arrays[f"{prefix}_about"] = np.array([lap.bits, lap.length, lap.agents, lap.wide, lap.asked])
+        arrays[f"{prefix}_about"] = np.array([lap.bits, lap.length, lap.agents, lap.wide, lap.kind, lap.masked])
         arrays[f"{prefix}_told"] = lap.told
         if lap.wire is not None:
             arrays[f"{prefix}_wire"] = lap.wire
@@ -72,11 +72,11 @@ def _laps_in(arrays: Mapping[str, NDArray[Any]]) -> int:
 
 def _sealed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> SealedLap:
     place, sender, receiver = (arrays[f"{prefix}_{name}"].astype(np.int64) for name in SEALED[:3])
-    bits, length, agents, wide, asked = (int(number) for number in arrays[f"{prefix}_about"])
+    bits, length, agents, wide, kind, masked = (int(number) for number in arrays[f"{prefix}_about"])
     wire = arrays[f"{prefix}_wire"].astype(np.uint64) if f"{prefix}_wire" in arrays else None
     return SealedLap(
-        place, sender, receiver, arrays[f"{prefix}_words"].astype(np.uint64), bits, length, agents, wire, bool(wide), asked,
-        arrays[f"{prefix}_told"].astype(np.float64),
+        place, sender, receiver, arrays[f"{prefix}_words"].astype(np.uint64), bits, length, agents, wire, bool(wide), kind,
+        arrays[f"{prefix}_told"].astype(np.float64), bool(masked),
     )  # fmt: skip
 
 
@@ -214,7 +214,9 @@ def _check(path: Path, transcript: Transcript) -> None:
     columns: Sequence[NDArray[Any]] = [getattr(transcript, name) for name in COLUMNS]
     if transcript.tokens.ndim != 2 or any(column.shape != (len(transcript.tokens),) for column in columns):
         raise ValueError(f"{path} has columns of different lengths: save the transcript again.")
-    if not len(transcript) and not any(map(len, transcript.laps)):
+    if not len(transcript) and transcript.laps:
+        return  # no token went round, only sums
+    if not len(transcript):
         raise ValueError(f"{path} has no messages: give the transcript of at least one hop.")
     for name, column in zip(COLUMNS[:3], columns, strict=False):
         if column.min(initial=0) < 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.kernels.random import Words
-from roundelay.masks import FixedPoint, Grid, WideFixedPoint
+from roundelay.masks import FixedPoint, Grid, PlainNumbers, WideFixedPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,9 @@ class SealedLap:
 
     `place` counts the messages of the lap, of which there are `length`. All but the last are uniform to whoever lacks
     the masks; in the last these have cancelled, and it holds the total in fixed point with `bits` bits after the
-    point, or with `wide` in two words a number. `told` has the numbers that went round with the words, and `asked` says of what
-    the sum is. `wire` holds what crossed the link where links are padded besides.
+    point, or with `wide` in two words a number. `told` has the numbers that went round with the words, and `kind` says what they
+    are and of what the sum is. `wire` holds what crossed the link where links are padded besides. Where `masked` is False
+    there were no masks at all, and the words are plain numbers.
     """
 
     place: Integers
@@ -39,8 +40,9 @@ class SealedLap:
     agents: int
     wire: Words | None = None
     wide: bool = False
-    asked: int = 0
+    kind: int = 0
     told: Vector = field(default_factory=lambda: np.zeros(0))
+    masked: bool = True
 
     def __len__(self) -> int:
         """How many messages there are."""
@@ -49,6 +51,8 @@ class SealedLap:
     @property
     def grid(self) -> Grid:
         """How numbers stand in the words."""
+        if not self.masked:
+            return PlainNumbers()
         return WideFixedPoint() if self.wide else FixedPoint(self.bits)
 
     def part(self, rows: NDArray[np.bool_]) -> SealedLap:
@@ -72,7 +76,7 @@ class SealedLap:
         """One row a message of the lap with this number."""
         import pandas as pd
 
-        about = {"lap": number, "sender": self.sender, "receiver": self.receiver, "asked": self.asked}
+        about = {"lap": number, "sender": self.sender, "receiver": self.receiver, "kind": self.kind}
         return pd.DataFrame(about | {"told": [self.told] * len(self), "words": list(self.words)})
 
     def first_token(self) -> Vector | None:

@@ -1,7 +1,7 @@
 // The links, the privacy meter and the journal.
 
 import { byId, element, refill } from "./parts.js";
-import { journal, known, leak as leakInWords, seconds, stateOf, STATES, trouble, whole } from "./words.js";
+import { journal, known, leak as leakInWords, measured, seconds, stateOf, STATES, trouble, whole } from "./words.js";
 
 const cell = (head, content, attributes = {}) => element("td", { "data-head": head, ...attributes }, element("span", {}, content));
 
@@ -43,13 +43,13 @@ const leakParts = (leak) =>
     element("p", { class: "attack" }, leakInWords(leak)),
   );
 
-export const showPrivacy = ({ privacy }) =>
-  refill(byId("privacy"), privacy, () => {
+export const showPrivacy = (status) =>
+  refill(byId("privacy"), [status.privacy, Boolean(status.questions)], () => {
+    const { privacy } = status;
     if (privacy === null) return [element("p", { class: "none" }, "Not measured yet.")];
-    const visits = privacy.visits === 1 ? "1 visit" : `${whole(privacy.visits)} visits`;
     return [
       element("p", {}, privacy.sentence),
-      element("p", { class: "attack" }, `Measured after ${visits}, from what both neighbours together have seen.`),
+      element("p", { class: "attack" }, measured(status)),
       ...privacy.leaks.map(leakParts),
     ];
   });

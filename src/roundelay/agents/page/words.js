@@ -135,6 +135,15 @@ export const chart = (status) => {
     (below ? "All are within the tolerance: this site is content." : `This site is content when all are at most ${small(status.tolerance)}.`);
 };
 
+// How long the meter has looked: at visits of the token, or at laps of sums.
+export const measured = ({ privacy, questions }) => {
+  const looked = questions ? times(privacy.visits, "lap", "laps") : times(privacy.visits, "visit", "visits");
+  if (questions && !privacy.leaks.length) return `Said after ${looked} from what is proven; nothing was measured.`;
+  return questions
+    ? `Measured after ${looked}, on the words that this site received and sent, without the masks that both neighbours together know.`
+    : `Measured after ${looked}, from what both neighbours together have seen.`;
+};
+
 // 0 where a neighbour can only guess, 1 where it knows exactly.
 export const known = (leak) => {
   if (leak.error === null || leak.guess === null) return 0;
@@ -142,6 +151,7 @@ export const known = (leak) => {
   return Math.min(Math.max(1 - leak.error / leak.guess, 0), 1);
 };
 export const leak = (each) => {
+  if (each.error !== null && each.error >= each.guess) return `${sentence(each.attack)} It finds no more than a guess without any message does.`;
   if (each.error === null) return `${sentence(each.attack)} It gave no answer, so nothing better than a guess is known.`;
   return `${sentence(each.attack)} Its error is ${small(each.error)}; that of a guess without any message is ${small(each.guess)}.`;
 };

@@ -291,9 +291,12 @@ class Asking:
         return mask[:words] if prepared == number and len(mask) >= words else self._drawn(number, count)
 
     def _drawn(self, number: int, count: int) -> Words:
-        holder = self.holder
-        turn = 1 + len(holder.local.sums) + number
-        return my_seal(holder.secrets, self.me, self.plan.agents, count, turn, self.algorithm.grid)
+        turn = self.turn_of(number)
+        return my_seal(self.holder.secrets, self.me, self.plan.agents, count, turn, self.algorithm.grid)
+
+    def turn_of(self, number: int) -> int:
+        """The turn of the masks of a question: after those of the sums before the fit."""
+        return 1 + len(self.holder.local.sums) + number
 
     def prepare(self) -> None:
         """Draw the mask of the next question while it is elsewhere: as long as the last one, of which it may be the beginning."""

@@ -9,8 +9,10 @@ from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
-from roundelay.agents.site.status import MeterReading, PrivacyStatus
+from roundelay.agents.site.lap_meter import measure_laps
+from roundelay.agents.site.status import CURVATURE, GRADIENT, MOST_UNKNOWNS, SLOPE, MeterReading, PrivacyStatus
 from roundelay.kernels import Matrix, Vector
+from roundelay.masks import PairSecrets
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import Attack, Recovered
 from roundelay.problems import OwnProblem
@@ -18,8 +20,6 @@ from roundelay.registry import registered
 from roundelay.transcripts import Visits
 
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
-# With more unknowns a meter beside the fit would take longer than the fit.
-MOST_UNKNOWNS = 60
 
 
 def most_visits(dim: int) -> int:
@@ -63,14 +63,15 @@ def _received(row: Passage, plan: RingPlan) -> Vector:
     return np.zeros(plan.dim)
 
 
-def measure(member: Holder, rows: list[Passage], own_y: Vector) -> PrivacyStatus:
+def measure(member: Holder, rows: list[Passage], own_y: Vector, secrets: PairSecrets) -> PrivacyStatus:
     """Run the attacks on this agent's own visits, and hold what they find against the truth, which it knows.
 
-    `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again.
+    `own_y` is its y now. In the first epoch its y after the visits that are looked at is found by making them again. `secrets`
+    are the member's, in an object of their own: the meter draws masks again while the agent may be drawing others.
     """
     plan = member.plan
     if member.asking is not None:
-        return PrivacyStatus(len(member.asking.held.answered), (), _of_sealed_laps(plan))
+        return measure_laps(member, rows, secrets)
     why = _cannot(plan)
     if why:
         return PrivacyStatus(0, (), why)
@@ -118,12 +119,12 @@ def _against_truth(name: str, found: Recovered, problem: OwnProblem, y: Vector |
     """Relative errors; a guess of 0, which needs no message, has the error 1."""
     quantities: list[tuple[str, Matrix | Vector | None, Matrix | Vector]] = []
     if y is not None:
-        quantities.append(("the gradient of this site's function (y)", found.y[-1], y))
+        quantities.append((GRADIENT, found.y[-1], y))
     if problem.is_quadratic:
         origin = np.zeros(problem.dim)
         quantities += [
-            ("the curvature of this site's data (H)", found.H, problem.hessian(0, origin)),
-            ("the slope of this site's data (g)", found.g, problem.gradient(0, origin)),
+            (CURVATURE, found.H, problem.hessian(0, origin)),
+            (SLOPE, found.g, problem.gradient(0, origin)),
         ]
     return [
         MeterReading(what, float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth)), 1.0, name)
@@ -138,21 +139,6 @@ def _best(readings: list[MeterReading]) -> tuple[MeterReading, ...]:
         if one.quantity not in best or one.error < best[one.quantity].error:
             best[one.quantity] = one
     return tuple(best.values())
-
-
-def _of_sealed_laps(plan: RingPlan) -> str:
-    """What is proven: words under masks tell whoever lacks the masks nothing."""
-    if plan.agents == 2:
-        return "With two sites the other one knows the sum and its own part, and so all that yours answered."
-    if plan.agents == 3:
-        return (
-            "Neither neighbour alone learns anything of your data but what the sum over all sites says; both together know all "
-            "that your site answered."
-        )
-    return (
-        "Your two neighbours together, and any others but all of them, learn nothing of your data but what the sum over all the "
-        "other sites and yours says."
-    )
 
 
 def _sentence(readings: tuple[MeterReading, ...]) -> str:

@@ -54,6 +54,14 @@ class JournalStatus:
     bytes: int
 
 
+# What a site keeps to itself, as its operator reads it.
+GRADIENT = "the gradient of this site's function (y)"
+CURVATURE = "the curvature of this site's data (H)"
+SLOPE = "the slope of this site's data (g)"
+# With more unknowns a meter beside the fit would take longer than the fit.
+MOST_UNKNOWNS = 60
+
+
 @dataclass(frozen=True)
 class MeterReading:
     """How well a neighbour could know something of this site: its error, and that of a guess without any message."""
@@ -66,7 +74,10 @@ class MeterReading:
 
 @dataclass(frozen=True)
 class PrivacyStatus:
-    """The privacy meter: what the two neighbours together could infer from what they saw so far."""
+    """The privacy meter: what the two neighbours together could infer from what they saw so far.
+
+    `visits` counts those of the token, or the sealed laps that were answered.
+    """
 
     visits: int
     leaks: tuple[MeterReading, ...]

@@ -29,7 +29,8 @@ from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_me
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
-from roundelay.agents.site.status import PrivacyStatus, Watch
+from roundelay.agents.site.proven import in_words
+from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
@@ -183,7 +184,7 @@ class Site:
 
     async def _look(self, agent: Agent, signed: SignedPlan) -> None:
         """Look for what the operator has decided, and keep the privacy meter going."""
-        due, rest = FIRST_MEASURE, 0.0
+        due, rest = FIRST_MEASURE if agent.station.holder.asking is None else 1, 0.0
         while True:
             await asyncio.sleep(LOOK_EVERY)
             if (self.home / PAUSED).exists() != agent.paused:
@@ -195,7 +196,7 @@ class Site:
                 continue  # the first baton may be one that was sent on before the agent died: the same is made of it
             if (self.home / STOPPING).exists():
                 agent.station.holder.wants_to_stop = True
-            visits = agent.station.holder.held.visits
+            visits = _visits(agent.station.holder)
             if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
                 began = time.monotonic()
                 await self._measure(agent)
@@ -203,6 +204,10 @@ class Site:
 
     async def _measure(self, agent: Agent) -> None:
         """Measure what the neighbours could know, and do what the operator wants done about it."""
+        holder, plan, limit = agent.station.holder, agent.plan, self.options.privacy
+        if holder.asking is not None and plan.dim > MOST_UNKNOWNS:  # what is proven needs no measurement
+            self._tell(PrivacyStatus(_visits(holder), (), in_words(plan)))
+            return
         from roundelay.agents.site.meter import (  # late: the attacks' solvers take a while
             measure,
             most_visits,
@@ -210,15 +215,14 @@ class Site:
         )
 
         assert self.watch is not None
-        holder, limit = agent.station.holder, self.options.privacy
-        most = most_visits(agent.plan.dim)
+        most = most_visits(plan.dim)
         if self.watch.privacy is not None and self.watch.privacy.visits >= most:
             return  # it has seen all that it looks at
-        passages = agent.station.journal.passages(agent.plan.epoch, most + 20)
+        passages = agent.station.journal.passages(plan.epoch, most + 20)
         own_y = holder.held.y[holder.me].copy()
-        privacy = await asyncio.to_thread(measure, holder, passages, own_y)
-        self.watch.privacy = privacy
-        write_whole(self.home / PRIVACY, msgspec.json.encode(privacy))
+        # Secrets of its own, since drawing from them is not for two threads at once.
+        privacy = await asyncio.to_thread(measure, holder, passages, own_y, self._secrets(plan, holder.me))
+        self._tell(privacy)
         if limit.action != "tell" and worst_error(privacy) < limit.error:
             if limit.action == "noise":
                 holder.add_noise()
@@ -228,6 +232,12 @@ class Site:
                 f"{privacy.sentence} That is more than the limit of {limit.error:g} allows, so the agent stops here; "
                 "its state is kept. Agree with the other sites on more noise, or raise the limit."
             )
+
+    def _tell(self, privacy: PrivacyStatus) -> None:
+        """Show what was measured, and keep it."""
+        assert self.watch is not None
+        self.watch.privacy = privacy
+        write_whole(self.home / PRIVACY, msgspec.json.encode(privacy))
 
     # ------------------------------------------------------------ secrets
 
@@ -310,6 +320,11 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     if not path.exists():
         return None
     return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
+
+
+def _visits(holder: Holder) -> int:
+    """How often the token was here, or how many questions were answered."""
+    return holder.held.visits if holder.asking is None else len(holder.asking.held.answered)
 
 
 def _hops(plan: RingPlan, holder: Holder) -> int:

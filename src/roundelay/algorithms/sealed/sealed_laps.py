@@ -23,8 +23,12 @@ WIDE_AREA = 31_250
 
 @dataclass(frozen=True)
 class SealedMethod:
-    """What the engine runs: a public optimiser, r at the public point, and the grid on which answers are summed."""
+    """What the engine runs: a public optimiser, r at the public point, and the grid on which answers are summed.
 
+    A method of sums says by `masked` whether they are formed under masks.
+    """
+
+    masked: ClassVar[bool] = True
     optimiser: Optimiser
     regulariser: Regulariser
     grid: Grid

@@ -13,8 +13,9 @@ from roundelay.registry import register
 
 @dataclass(frozen=True)
 class OnePassMethod:
-    """What the engine runs: there is nothing to choose."""
+    """What the engine runs: there is nothing to choose. Its sums are not masked."""
 
+    masked: ClassVar[bool] = False
     needs: tuple[str, ...] = ()
 
 
@@ -28,7 +29,8 @@ class OnePass:
     H_i = ∇²f_i and b_i = −∇f_i(0). It costs about ((p + 3)/2 + 1)·N units and is exact. It exists for quadratics
     only, and whoever sees the token before and after an agent sees that agent's H_i and b_i.
 
-    It is the unsealed control of `SealedLaps(NormalEquations())`: the same sums without masks, where everything leaks.
+    It is the unsealed control of `SealedLaps(NormalEquations())`: the same sums without masks, where everything leaks. Its transcript
+    has both laps, the sums as −b and H.
     """
 
     name: ClassVar[str] = "one pass"

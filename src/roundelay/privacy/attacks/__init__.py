@@ -11,6 +11,8 @@
 | `parametric_first_order` | first-order steps, f_i of a known family | θ, such as H and g or single records; every x and y |
 | `parametric_primal` | quadratic f_i | H, g, every x and y under primal noise |
 | `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
+| `difference_of_words` | laps of sums, every mask of the agent | every answer, to the grid |
+| `mean_of_the_honest` | laps of sums | the mean answer of those who do not collude |
 
 All but `least_squares`, which is not of one agent, are entered in the register. Every audit and every privacy meter runs
 what stands there.
@@ -20,6 +22,12 @@ from roundelay.privacy.attacks.families import (
     Family as Family,
     LogisticRecords as LogisticRecords,
     Quadratics as Quadratics,
+)
+from roundelay.privacy.attacks.lap_sums import (
+    LapAttack as LapAttack,
+    RecoveredAnswers as RecoveredAnswers,
+    difference_of_words as difference_of_words,
+    mean_of_the_honest as mean_of_the_honest,
 )
 from roundelay.privacy.attacks.least_squares import (
     SystemEstimate as SystemEstimate,

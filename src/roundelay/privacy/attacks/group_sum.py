@@ -20,7 +20,8 @@ from roundelay.transcripts import GroupVisits
 FITS = 1e-8
 # Rounds in which less than this part of the largest number moved say nothing but rounding.
 TINY = 1e-11
-ITERATIONS = 50
+# Members who stand in an order are told apart by it, and soon; others only slowly.
+ITERATIONS, WITHOUT_ORDER = 50, 400
 # Of a derivative by complex numbers, which has no rounding error however small the step is.
 STEP = 1e-30
 
@@ -62,21 +63,36 @@ def group_sum(visits: GroupVisits, public: Public, tries: int = 40) -> GroupReco
         raise ValueError(
             "This attack has the equations of exact, unperturbed steps from a zero or a sealed start: use it there."
         )
-    members, dim = len(visits.members), public.dim
+    model = _Model(public.agents, public.dim, visits.received, visits.increments(public.agents), sealed)
+    return _solved(model, len(visits.members), method.rho, tries)
+
+
+def lap_sum(points: Matrix, sums: Matrix, members: int, rho: float, tries: int = 12) -> GroupRecovered:
+    """The same where all members answer one and the same point, and the sum of all is all that is seen: consensus ADMM under masks.
+
+        z_{r+1} = z_r + Σ_j d_j/N    `points` has the z_r and `sums` the Σ_j d_j of each lap
+
+    Members stand in no order, so that they come out in any. It is why a member of sealed laps must have no memory: these
+    have one, y, and their sum alone betrays them all.
+    """
+    return _solved(_Model(np.inf, points.shape[1], points, sums, False), members, rho, tries)
+
+
+def _solved(model: _Model, members: int, rho: float, tries: int) -> GroupRecovered:
+    dim, sealed = model.dim, model.sealed
     size = unknowns(dim) - (dim if sealed else 0)
-    model = _Model(public.agents, dim, visits.received, visits.increments(public.agents), sealed)
     if model.kept.sum() * dim < members * size:
         raise ValueError(
-            f"{len(visits)} rounds have {int(model.kept.sum()) * dim} equations in {members * size} unknowns: observe more hops."
+            f"{len(model.received)} rounds have {int(model.kept.sum()) * dim} equations in {members * size} unknowns: observe more hops."
         )
     best = _best_fit(model, members, size, tries)
     misfit = model.misfit(best.cost)
     pieces = [_one(piece, dim, sealed) for piece in best.theta.reshape(members, size)]
-    slopes = None if sealed else -method.rho * np.array([first for _, first in pieces])
+    slopes = None if sealed else -rho * np.array([first for _, first in pieces])
     words = f"The sum of {members} members over {int(model.kept.sum())} rounds is met to {misfit:.1g}" + (
         ", so that every member's H is known." if misfit <= FITS else " only."
     )
-    return GroupRecovered(method.rho * np.array([q for q, _ in pieces]), slopes, misfit, misfit <= FITS, words)
+    return GroupRecovered(rho * np.array([q for q, _ in pieces]), slopes, misfit, misfit <= FITS, words)
 
 
 def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
@@ -86,11 +102,13 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
     tried.
     """
     found: list[Minimum] = []
+    ordered = bool(np.isfinite(model.agents))
+    limit = ITERATIONS if ordered else WITHOUT_ORDER
     for start in _starts(model, members, size, tries):
-        fit = minimise_squares(model.residuals(members), start, limit=ITERATIONS)
-        for order in permutations(range(members)):
+        fit = minimise_squares(model.residuals(members), start, limit=limit)
+        for order in permutations(range(members)) if ordered else [range(members)]:
             other = fit.theta.reshape(members, size)[list(order)].ravel()
-            found.append(minimise_squares(model.residuals(members), other, limit=ITERATIONS))
+            found.append(minimise_squares(model.residuals(members), other, limit=limit))
             if model.misfit(found[-1].cost) <= FITS:
                 return found[-1]
     return min(found, key=lambda fit: fit.cost)
@@ -98,9 +116,9 @@ def _best_fit(model: _Model, members: int, size: int, tries: int) -> Minimum:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The tokens that entered the group, and the sums that its members added."""
+    """The tokens that entered the group, and the sums that its members added; of infinitely many agents none moves the token."""
 
-    agents: int
+    agents: float
     dim: int
     received: Matrix
     sums: Matrix

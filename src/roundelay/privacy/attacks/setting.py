@@ -78,6 +78,12 @@ def parts_of(public: Public) -> TokenADMM | None:
     return method if getattr(method, "facts", None) is not None else None
 
 
+def forms_sums(public: Public) -> bool:
+    """Whether the method is made of laps in which sums are formed, under masks or in the open."""
+    parts = getattr(public.algorithm, "parts", None)
+    return callable(parts) and getattr(parts(), "masked", None) is not None
+
+
 def admm(public: Public) -> TokenADMM:
     """The method as the family's one update under its choices; anything else is refused."""
     method = parts_of(public)

@@ -14,12 +14,15 @@ import numpy as np
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import Ensemble, Run
 from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.masks import PairSecrets, SeededPairs
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares, parametric_first_order
-from roundelay.privacy.attacks.setting import Attack, parts_of
+from roundelay.privacy.attacks.lap_sums import RecoveredAnswers
+from roundelay.privacy.attacks.setting import Attack, forms_sums, parts_of
+from roundelay.privacy.audit.laps import attacks_on, guessed_answers, leaks_of_laps, proven, true_answers
 from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
 from roundelay.registry import registered
-from roundelay.transcripts import Observer, Seen, Transcript, Visits
+from roundelay.transcripts import Observer, Seen, Transcript, Visits, parts_of_laps
 from roundelay.transcripts.observers import observer_of, words_of
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ class Audit:
 
     `leaks` has a line for each quantity and attack; `left_out` says for the other attacks why they were not run.
     `estimates` are what the attacks found, by name, and `truth` what they are held against, None where it is not known.
+    Where the agents form sums, `visits` counts laps, and `proven` says what no attack can exceed.
     """
 
     agent: int
@@ -46,9 +50,10 @@ class Audit:
     visits: int
     leaks: tuple[Leak, ...]
     left_out: Mapping[str, str]
-    estimates: Mapping[str, Recovered] = field(default_factory=dict)
+    estimates: Mapping[str, Recovered | RecoveredAnswers] = field(default_factory=dict)
     truth: Truth | None = None
     hops: tuple[int, ...] = ()
+    proven: str = ""
 
     @property
     def worst(self) -> tuple[Leak, ...]:
@@ -86,9 +91,10 @@ class Audit:
     def __str__(self) -> str:
         if not self.leaks:
             return "\n".join(f"{name}: {why}." for name, why in self.left_out.items())
-        lines = [f"What {self.observer} learned about agent {self.agent} from {self.visits} visits of the token:"]
+        what = "laps of sums" if self.proven else "visits of the token"
+        lines = [f"What {self.observer} learned about agent {self.agent} from {self.visits} {what}:"]
         lines += [f"- {leak.words} ({leak.attack})." for leak in self.worst]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.proven] if self.proven else lines)
 
 
 def audit(
@@ -103,14 +109,20 @@ def audit(
     agent), "colluders" (all others), or an observer such as `Link(3, 4)`. The attacks are given what the observer saw
     and what is public; the truth comes from the run's own problem and is only held against their results. Where the run
     came from a file, which has no data in it, only the states at the end are known. Attacks are begun within `seconds`.
+
+    Of sealed laps, and of the one pass, the words around the agent are attacked. An observer that is made of agents is
+    given the masks that these share with each other and with the agent, and their own answers; the truth is the agent's
+    answers, and the guess is what the sum over the honest agents says of each of them.
     """
     agents, dim = check_run(run).x.shape
     public = Public(run.algorithm, agents, dim)
     # Asked before the transcript, which a gossip run can never have.
-    method = family_of(public)
+    method = None if forms_sums(public) else family_of(public)
     if run.transcript is None:
         raise ValueError("The run has no transcript to audit: simulate it with transcript=True.")
     watcher = observer_of(observer, _checked_agent(agent, agents))
+    if method is None:
+        return _audit_of_laps(run.transcript, public, watcher, agent, seconds, run, SeededPairs(run.seed))
     records = _records_of(run)
     seen = run.transcript.seen_by(watcher)
     return _audit(seen, public, words_of(watcher), agent, seconds, records, run, method)
@@ -138,8 +150,10 @@ def audit_transcript(
         raise ValueError(
             f"{public!r} does not say what is public: use roundelay.Public(algorithm, agents, dim), or roundelay.load_public."
         )
-    method = family_of(public)
     watcher = observer_of(observer, _checked_agent(agent, public.agents))
+    if forms_sums(public):
+        return _audit_of_laps(transcript, public, watcher, agent, seconds, None, None)
+    method = family_of(public)
     rows = None if records is None else LogisticRecords(records, ridge)
     return _audit(transcript.seen_by(watcher), public, words_of(watcher), agent, seconds, rows, None, method)
 
@@ -159,7 +173,7 @@ def family_of(public: Public) -> TokenADMM:
     if method is None:
         name = getattr(public.algorithm, "name", type(public.algorithm).__name__)
         raise ValueError(
-            f"{name} can't be audited: the attacks are those on incremental ADMM, with any start, noise and walk."
+            f"{name} can't be audited: the attacks are those on incremental ADMM, with any start, noise and walk, and on sums."
         )
     return method
 
@@ -202,6 +216,37 @@ def _audit(
         leaks += leaks_of(agent, observer, name, found, truth, None if run is None else run.optimum)
     hops = tuple(int(hop) for hop in visits.hop)
     return Audit(agent, observer, len(visits), tuple(leaks), left_out, estimates, truth, hops)
+
+
+def _audit_of_laps(
+    transcript: Transcript,
+    public: Public,
+    observer: Observer,
+    agent: int,
+    seconds: float,
+    run: Run | None,
+    secrets: PairSecrets | None,
+) -> Audit:
+    """The same where the agents form sums: the words around the agent, against its answers."""
+    finite_number("seconds", seconds, above=0.0)
+    parts, name = parts_of_laps(transcript, observer, agent, secrets), words_of(observer)
+    found, left_out = attacks_on(parts, public, seconds)
+    if not found:
+        why = f"{name} saw nothing of agent {agent} that could be compared: no words that it received and then sent on"
+        return Audit(agent, name, len(parts), (), left_out or {"no attack": why})
+    truth = None
+    if run is not None and secrets is not None:
+        truth = true_answers(run, transcript, agent, secrets)
+    quadratic = run is not None and run.problem is not None and run.problem.is_quadratic
+    guess = guessed_answers(parts, transcript)
+    leaks = tuple(
+        leak
+        for attack, one in found.items()
+        for leak in leaks_of_laps(parts, name, attack, one, truth, guess, quadratic, public.dim)
+    )
+    masked = any(lap.masked for lap in transcript.laps)
+    sentence = proven(name, agent, parts.honest, masked)
+    return Audit(agent, name, len(parts), leaks, left_out, found, proven=sentence)
 
 
 def _attack_on(records: LogisticRecords | None) -> dict[str, Attack]:

@@ -11,6 +11,7 @@ from roundelay.kernels.checks import whole_number
 from roundelay.plots.chart import Chart, ChartFigure, Series
 from roundelay.plots.chart_figure import draw_chart_figure
 from roundelay.plots.style import BLACK_AND_SOLID
+from roundelay.privacy.attacks import Recovered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,23 +21,24 @@ if TYPE_CHECKING:
 
 def audit_figure(audit: Audit, coordinate: int) -> Figure:
     """One coordinate of x and y: the truth, where it is known, and what every attack made of it."""
-    if not audit.estimates:
-        raise ValueError("No attack could be run, so that there is nothing to draw.")
-    dim = next(iter(audit.estimates.values())).x.shape[1]
+    found = {name: one for name, one in audit.estimates.items() if isinstance(one, Recovered)}
+    if not found:
+        raise ValueError("There is nothing to draw: no attack could be run, or the agents have no state that changes.")
+    dim = next(iter(found.values())).x.shape[1]
     if not 0 <= whole_number("coordinate", coordinate) < dim:
         raise ValueError(f"There is no coordinate {coordinate}: they are numbered from 0 to {dim - 1}.")
-    charts = tuple(_chart(audit, letter, coordinate) for letter in "xy")
+    charts = tuple(_chart(audit, found, letter, coordinate) for letter in "xy")
     title = f"What {audit.observer} learned about agent {audit.agent}"
     return draw_chart_figure(ChartFigure("audit", title, "", charts, columns=2))
 
 
-def _chart(audit: Audit, letter: str, coordinate: int) -> Chart:
+def _chart(audit: Audit, estimates: dict[str, Recovered], letter: str, coordinate: int) -> Chart:
     hops = np.array(audit.hops, np.float64) + 1.0
     series = []
     if audit.truth is not None and audit.truth.whole_run:
         truth: Matrix = getattr(audit.truth, letter)
         series.append(Series("truth", hops, truth[1:, coordinate], BLACK_AND_SOLID))
-    for place, (name, found) in enumerate(audit.estimates.items()):
+    for place, (name, found) in enumerate(estimates.items()):
         values: Matrix = getattr(found, letter)
         series.append(Series(name, hops, values[1:, coordinate], place, "dashed"))
     range_of = series[0].y if audit.truth is not None else np.concatenate([one.y for one in series])

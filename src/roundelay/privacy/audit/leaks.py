@@ -25,7 +25,7 @@ NO_BETTER = 0.5
 # Beyond these digits it is rounding that is counted.
 MOST_DIGITS = 15
 # Those of which an agent has several.
-SEVERAL = ("states x", "multipliers y", "records")
+SEVERAL = ("states x", "multipliers y", "records", "values", "gradients", "products Hv")
 
 
 @dataclass(frozen=True)
