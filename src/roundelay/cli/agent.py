@@ -202,8 +202,8 @@ def _words(watch: Watch) -> str:
     down = [link.name for link in status.links if not link.up]
     trouble = next((link.trouble for link in status.links if link.trouble), "")
     parts = [f"{status.site}: {status.doing}, hop {status.hop % 2**40:,}"]
-    if status.questions:
-        parts[0] = f"{status.site}: {status.doing}, lap {status.questions}"
+    if status.sealed:
+        parts[0] = f"{status.site}: {status.doing}, lap {status.visits}"
     elif status.residuals:
         parts.append(f"residual {status.residuals[-1].unrest:.1e}")
     if status.epoch:

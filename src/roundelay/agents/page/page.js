@@ -44,6 +44,7 @@ const heard = (latest) => {
   say(connection, "Live");
   document.title = `${status.site}: ${status.doing}`;
   document.body.dataset.doing = status.doing;
+  document.body.classList.toggle("sealed", status.sealed);
   say(byId("site"), status.site);
   say(byId("run"), words.run(status));
   showDoing();
@@ -51,6 +52,7 @@ const heard = (latest) => {
   showTroubles(words.troubles(status));
   const last = status.residuals.at(-1);
   say(byId("hop"), words.whole(words.hopOf(status)));
+  say(byId("visits-name"), status.sealed ? "Questions answered" : "Visits here");
   say(byId("visits"), words.whole(status.visits));
   say(byId("lap"), words.seconds(status.lap_seconds));
   say(byId("unrest"), last ? words.small(last.unrest) : "not yet");

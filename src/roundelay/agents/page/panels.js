@@ -44,7 +44,7 @@ const leakParts = (leak) =>
   );
 
 export const showPrivacy = (status) =>
-  refill(byId("privacy"), [status.privacy, Boolean(status.questions)], () => {
+  refill(byId("privacy"), [status.privacy, status.sealed], () => {
     const { privacy } = status;
     if (privacy === null) return [element("p", { class: "none" }, "Not measured yet.")];
     return [

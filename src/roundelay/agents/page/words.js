@@ -37,6 +37,9 @@ export const bytes = (value) => {
 const times = (count, one, many) => (count === 1 ? `1 ${one}` : `${whole(count)} ${many}`);
 const sentence = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
+// What goes round: in sealed laps it carries a question, not a state that the sites change.
+const what = (status) => (status.sealed ? "baton" : "token");
+
 export const hopOf = (status) => status.hop - status.first_hop;
 
 // Whether the token comes by too often for each visit to be told. `quiet`: for how many seconds it has not been here.
@@ -44,13 +47,13 @@ const brisk = ({ lap_seconds: lap }, quiet) => lap > 0 && lap < BRISK && quiet <
 
 export const doing = (status, quiet) => {
   if (status.doing === "finished") return status.outcome ? `Finished: ${sentence(status.outcome)}` : "Finished: the run is over.";
-  if (status.doing === "paused") return "Paused: the token, once it is here, stays until the agent is told to go on.";
-  if (brisk(status, quiet)) return `Running: the token comes by every ${seconds(status.lap_seconds)}.`;
-  if (status.doing === "working") return "Working: the token is here.";
-  if (status.token_here && status.journal.sent >= 0) return "Handing on the token: the next site has not acknowledged it yet.";
-  if (status.visits === 0) return "Waiting for the token to come here for the first time.";
+  if (status.doing === "paused") return `Paused: the ${what(status)}, once it is here, stays until the agent is told to go on.`;
+  if (brisk(status, quiet)) return `Running: the ${what(status)} comes by every ${seconds(status.lap_seconds)}.`;
+  if (status.doing === "working") return `Working: the ${what(status)} is here.`;
+  if (status.token_here && status.journal.sent >= 0) return `Handing on the ${what(status)}: the next site has not acknowledged it yet.`;
+  if (status.visits === 0) return `Waiting for the ${what(status)} to come here for the first time.`;
   const late = quiet > Math.max(BRISK, 4 * status.lap_seconds);
-  return late ? `Waiting for the token, which has not been here for at least ${seconds(Math.floor(quiet))}.` : "Waiting for the token to come back.";
+  return late ? `Waiting for the ${what(status)}, which has not been here for at least ${seconds(Math.floor(quiet))}.` : `Waiting for the ${what(status)} to come back.`;
 };
 
 export const run = (status) => {
@@ -109,19 +112,19 @@ export const journal = (status) => {
 };
 
 export const place = (status, quiet) => {
-  if (status.doing === "finished") return "The run is over: there is no token any more.";
-  if (status.doing === "paused") return "The token stays at this site when it comes.";
-  if (status.token_here && !brisk(status, quiet)) return "The token is at this site.";
+  if (status.doing === "finished") return `The run is over: there is no ${what(status)} any more.`;
+  if (status.doing === "paused") return `The ${what(status)} stays at this site when it comes.`;
+  if (status.token_here && !brisk(status, quiet)) return `The ${what(status)} is at this site.`;
   if (!status.on_cycle) return "The token walks at random, so nobody here knows where it is until it comes back.";
-  if (!status.lap_seconds) return "Where the token is can't be estimated until it has been here twice.";
+  if (!status.lap_seconds) return `Where the ${what(status)} is can't be estimated until it has been here twice.`;
   const fast = status.lap_seconds < 1 ? " It goes round faster than can be drawn." : "";
-  return `Between its visits here, the place of the token is an estimate from the usual time of a lap, ${seconds(status.lap_seconds)}.${fast}`;
+  return `Between its visits here, the place of the ${what(status)} is an estimate from the usual time of a lap, ${seconds(status.lap_seconds)}.${fast}`;
 };
 
 export const ring = (status) => {
   const names = status.order.map((number) => status.members[number].name);
   const links = status.links.map((link) => `the link to ${link.name} is ${STATES[stateOf(link)]}`);
-  return `A ring: the token goes from ${names.join(" to ")} and back. This site is ${status.site}; ${links.join(", ")}.`;
+  return `A ring: the ${what(status)} goes from ${names.join(" to ")} and back. This site is ${status.site}; ${links.join(", ")}.`;
 };
 
 export const chart = (status) => {
@@ -136,10 +139,10 @@ export const chart = (status) => {
 };
 
 // How long the meter has looked: at visits of the token, or at laps of sums.
-export const measured = ({ privacy, questions }) => {
-  const looked = questions ? times(privacy.visits, "lap", "laps") : times(privacy.visits, "visit", "visits");
-  if (questions && !privacy.leaks.length) return `Said after ${looked} from what is proven; nothing was measured.`;
-  return questions
+export const measured = ({ privacy, sealed }) => {
+  const looked = sealed ? times(privacy.visits, "lap", "laps") : times(privacy.visits, "visit", "visits");
+  if (sealed && !privacy.leaks.length) return `Said after ${looked} from what is proven; nothing was measured.`;
+  return sealed
     ? `Measured after ${looked}, on the words that this site received and sent, without the masks that both neighbours together know.`
     : `Measured after ${looked}, from what both neighbours together have seen.`;
 };

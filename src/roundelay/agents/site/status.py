@@ -86,8 +86,8 @@ class PrivacyStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated; `questions`
-    is how many sealed laps it has answered in.
+    """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated. Where laps are
+    `sealed`, `visits` are the questions that it has answered.
     """
 
     site: str
@@ -110,7 +110,7 @@ class Status:
     outcome: str
     first_hop: int = 0
     on_cycle: bool = True
-    questions: int = 0
+    sealed: bool = False
 
 
 @dataclass(eq=False)
@@ -142,7 +142,7 @@ class Watch:
     def status(self) -> Status:
         """How things stand now."""
         agent, plan, held = self.agent, self.agent.plan, self.agent.station.holder.held
-        standing = agent.station.standing
+        standing, asking = agent.station.standing, agent.station.holder.asking
         here = agent.holds_token
         return Status(
             site=plan.members[agent.me].name,
@@ -155,7 +155,7 @@ class Watch:
             token_here=here,
             token_place=self._place(here),
             hop=held.hop,
-            visits=held.visits,
+            visits=held.visits if asking is None else len(asking.held.answered),
             lap_seconds=self._lap,
             tolerance=plan.stopping.tolerance,
             residuals=tuple(self.residuals),
@@ -174,7 +174,7 @@ class Watch:
             outcome=self.outcome,
             first_hop=agent.station.holder.first_hop,
             on_cycle=plan.on_cycle,
-            questions=0 if (asking := agent.station.holder.asking) is None else len(asking.held.answered),
+            sealed=asking is not None,
         )
 
     def _doing(self) -> Doing:

@@ -217,7 +217,7 @@ def _side_by_side(runs: tuple[Shown, Shown]) -> None:
     quantities = list(dict.fromkeys(quantity for one in readings for quantity in one))
     if quantities:
         shown.add_section()
-        shown.add_row("two neighbours can know", "", "")
+        shown.add_row("two neighbours can know, in parts of its size,", "", "")
     for quantity in quantities:
         shown.add_row(f"  {quantity}", *(_known(one.get(quantity)) for one in readings))
     typer.echo("\nSide by side:")
@@ -229,9 +229,9 @@ def _side_by_side(runs: tuple[Shown, Shown]) -> None:
 
 def _known(leak: MeterReading | None) -> str:
     """How well something is known, in words."""
-    if leak is None or leak.error >= 0.5 * leak.guess:
-        return "no better than a guess"
-    return f"to {leak.error:.0e} of its size"
+    if leak is None:
+        return "not measured"
+    return f"to {leak.error:.0e}" if leak.error < 0.5 * leak.guess else "a guess at best"
 
 
 @contextmanager

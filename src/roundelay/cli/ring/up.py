@@ -106,8 +106,8 @@ def run_all(rehearsal: Rehearsal, incident: Incident | None = None, stay: bool =
 
 
 def _words(status: dict[str, Any]) -> str:
-    if status.get("questions"):
-        return f"lap {status['questions']}"
+    if status["sealed"]:
+        return f"lap {status['visits']}"
     residuals = status.get("residuals") or []
     unrest = residuals[-1].get("unrest") if residuals else None
     return f"hop {status['hop']:,}" + ("" if unrest is None else f", residual {unrest:.1e}")
