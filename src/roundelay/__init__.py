@@ -209,6 +209,7 @@ if TYPE_CHECKING:
         load_public as load_public,
         save_public as save_public,
     )
+    from roundelay.privacy.attacks.lap_sums import LapAttack as LapAttack, RecoveredAnswers as RecoveredAnswers
     from roundelay.privacy.attacks.setting import Attack as Attack, Recovered as Recovered
     from roundelay.privacy.audit.audit import (
         Audit as Audit,
@@ -223,6 +224,7 @@ __version__ = "0.1.0"
 # Loaded when first used: a simulation need not wait for the solvers of the attacks.
 _LATER = {
     "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
+    "roundelay.privacy.attacks.lap_sums": "LapAttack RecoveredAnswers",
     "roundelay.privacy.attacks.setting": "Attack Recovered",
     "roundelay.privacy.audit": "Audit AuditOfAll audit audit_all audit_transcript",
 }

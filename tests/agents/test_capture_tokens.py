@@ -65,6 +65,27 @@ def test_the_transcript_is_the_simulator_s(path: Path, algorithm: object) -> Non
     assert (found.frames, found.missing, found.skipped) == (len(sent), (), ())
 
 
+@pytest.mark.parametrize(
+    "algorithm", [rl.SealedLaps(rl.NormalEquations()), rl.SealedLaps(rl.ConjugateGradients(), wide=True)], ids=repr
+)
+def test_the_words_of_sealed_laps(path: Path, algorithm: rl.SealedLaps) -> None:
+    """The same questions and totals as the simulator's; the masks are of other turns."""
+    plan, sent = ring(algorithm, Stopping(1e-12))
+    found = captured(path, packets_of(sent), plan)
+    run = rl.simulate(algorithm, PROBLEM, rl.ring(4), seed=1, transcript=True, progress=False)
+    assert run.transcript is not None and len(found.transcript.laps) == len(run.transcript.laps)
+    for lap, expected in zip(found.transcript.laps, run.transcript.laps, strict=True):
+        assert lap.kind == expected.kind
+        np.testing.assert_allclose(lap.told, expected.told, rtol=1e-9)
+        total = lap.total()
+        assert total is not None
+        np.testing.assert_allclose(total, expected.total(), rtol=1e-9, atol=1e-9)
+        for name in ("place", "sender", "receiver", "length", "agents", "wide", "bits"):
+            np.testing.assert_array_equal(getattr(lap, name), getattr(expected, name))
+    audit = rl.audit_transcript(found.transcript, public_of(plan), "eavesdropper", 2)
+    assert "Proven: whatever the eavesdropper may compute" in str(audit)
+
+
 def test_the_lap_of_a_frozen_token_too(path: Path) -> None:
     plan, sent = ring(rl.PIADMM1(), Stopping(1e-6))
     run = rl.simulate(

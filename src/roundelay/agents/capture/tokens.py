@@ -18,10 +18,12 @@ from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_bat
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
 from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
+from roundelay.algorithms.sealed.questions import numbers_told
 from roundelay.engine.token_run import lap_along
 from roundelay.networks.walks import tour_part
 from roundelay.privacy import Public
 from roundelay.transcripts import SealedLap, Transcript
+from roundelay.transcripts.transcript import transcript_of_laps
 
 
 class Ends(NamedTuple):
@@ -98,7 +100,12 @@ def handovers_of(messages: Iterable[bytes], plan: RingPlan) -> Handovers:
 
 
 def captured_transcript(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> Transcript:
-    """The messages with the token. The sender of the first message with a new hop made the hop before it."""
+    """The messages with the token. The sender of the first message with a new hop made the hop before it.
+
+    Of sealed laps, which have no token, the words of every question.
+    """
+    if plan.choice is not None:
+        return transcript_of_laps(captured_laps(batons, ends, plan), plan.dim)
     walk = tour_part(np.array(plan.order)) if plan.on_cycle else plan.method.walk.part(plan.network)
     works = dict(walk.functions)["works"]
     first_hop, made = plan.epoch * HOPS_OF_AN_EPOCH, 0
@@ -120,6 +127,34 @@ def captured_transcript(batons: Mapping[int, Baton], ends: Mapping[int, Ends], p
         np.array([baton.numbers for *_, baton in rows], np.float64).reshape(len(rows), plan.vectors * plan.dim),
         sealed=_sealed(batons, ends, plan),
     )
+
+
+def captured_laps(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> list[SealedLap]:
+    """The laps of a ring's questions, each with as many of its messages as were captured."""
+    questions: dict[int, list[int]] = {}
+    for k in ends:
+        if batons[k].phase == Phase.ASK:
+            questions.setdefault(batons[k].hop, []).append(k)
+    grid, laps = plan.algorithm.grid, []
+    for _, messages in sorted(questions.items()):
+        first = batons[messages[0]]
+        lap = [k for k in messages if batons[k].purpose == first.purpose]  # others are forged
+        told = numbers_told(first.purpose, plan.dim)
+        laps.append(
+            SealedLap(
+                np.array([batons[k].step - 1 for k in lap], np.int64),
+                np.array([ends[k].sender for k in lap], np.int64),
+                np.array([ends[k].receiver for k in lap], np.int64),
+                np.array([batons[k].numbers[told:] for k in lap], np.uint64),
+                getattr(grid, "bits", 0),
+                len(plan.order),
+                plan.agents,
+                wide=grid.words == 2,
+                kind=first.purpose,
+                told=first.numbers[:told].view(np.float64),
+            )
+        )
+    return laps
 
 
 def _sealed(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> SealedLap | None:

@@ -1,8 +1,8 @@
-"""The privacy meter of sealed laps: what is proven, in words, and the attack on the words that this site received and sent."""
+"""The privacy meter of sealed laps: what is proven, in words, and the attacks on the words that this site received and sent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from roundelay.algorithms.sealed.questions import asked_in, numbers_asked, numbe
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal, seal_with
-from roundelay.privacy.attacks.lap_sums import difference_of_words, quadratic_in, told_in
+from roundelay.privacy.attacks.lap_sums import LapAttack, quadratic_in, told_in
 from roundelay.privacy.public import Public
+from roundelay.registry import registered
 from roundelay.transcripts import LapPart, LapParts
 
 # So many laps are looked at.
@@ -53,19 +54,20 @@ def measure_laps(member: Holder, rows: list[Passage], secrets: PairSecrets) -> P
     if not laps:
         return PrivacyStatus(answered, (), sentence)
     others = plan.agents - len(partners) - 1
-    found = difference_of_words(
-        LapParts(member.me, tuple(laps), others + 1, others), Public(plan.algorithm, plan.agents, plan.dim)
-    )
-    start = asking.start()
-    estimates, truths = (
-        dict(_quantities(tuple(laps), list(answers), member, start)) for answers in (found.answers, truth)
-    )
-    readings = tuple(
-        MeterReading(what, _error(estimates[what], right), 1.0, "difference of words")
-        for what, right in truths.items()
-        if what in estimates and np.linalg.norm(right) > 0.0
-    )
-    return PrivacyStatus(answered, readings, sentence)
+    parts, public = LapParts(member.me, tuple(laps), others + 1, others), Public(plan.algorithm, plan.agents, plan.dim)
+    truths = dict(_quantities(parts, truth, asking))
+    best: dict[str, MeterReading] = {}
+    for name, attack in registered(LapAttack).items():
+        try:
+            estimates = _quantities(parts, attack(parts, public).answers, asking)
+        except ValueError:
+            continue  # not made for what the neighbours hold
+        for what, estimate in estimates:
+            if what in truths and np.linalg.norm(truths[what]) > 0.0:
+                error = _error(estimate, truths[what])
+                if what not in best or error < best[what].error:
+                    best[what] = MeterReading(what, error, 1.0, name)
+    return PrivacyStatus(answered, tuple(best.values()), sentence)
 
 
 def neighbours_of(plan: RingPlan, me: int) -> list[int]:
@@ -96,17 +98,18 @@ def added_words(rows: list[Passage], asking: Asking) -> Iterator[tuple[Answered,
 
 
 def _quantities(
-    laps: tuple[LapPart, ...], answers: list[Vector | None], member: Holder, start: Vector | None
+    parts: LapParts, answers: Sequence[Vector | None], asking: Asking
 ) -> Iterator[tuple[str, Matrix | Vector]]:
     """What the answers say: the last gradient, the Hessian, and of a quadratic function the slope."""
-    dim, told = member.plan.dim, list(told_in(laps, answers, member.plan.dim, start))
+    dim = asking.plan.dim
+    told = list(told_in(parts.laps, answers, dim, asking.start()))
     gradients = [one.gradient for one in told if one.gradient is not None]
     if gradients:
         yield GRADIENT, gradients[-1]
     hessian, slope = quadratic_in(iter(told), dim)
     if hessian is not None:
         yield CURVATURE, hessian
-    if slope is not None and member.problem.is_quadratic:
+    if slope is not None and asking.holder.problem.is_quadratic:
         yield SLOPE, slope
 
 
