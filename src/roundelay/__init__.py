@@ -54,6 +54,9 @@ from roundelay.algorithms.parts.starts import (
     ZeroStart as ZeroStart,
     ZeroSumStart as ZeroSumStart,
 )
+from roundelay.algorithms.sealed.noisy_newton import (
+    NoisyNewton as NoisyNewton,
+)
 from roundelay.algorithms.sealed.optimisers import (
     LBFGS as LBFGS,
     ConjugateGradients as ConjugateGradients,
@@ -62,6 +65,9 @@ from roundelay.algorithms.sealed.optimisers import (
 )
 from roundelay.algorithms.sealed.sealed_laps import (
     SealedLaps as SealedLaps,
+)
+from roundelay.algorithms.sealed.shared_noise import (
+    Clip as Clip,
 )
 from roundelay.algorithms.token.gradient import (
     MCSAG as MCSAG,
