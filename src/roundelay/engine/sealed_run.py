@@ -56,15 +56,15 @@ def run_sealed(request: Request) -> Run:
     with reporting(request.progress, request.name) as report, np.errstate(over="ignore", invalid="ignore"):
         while stop is None:
             place = question.moved(place)
-            number, noisy = len(rows.step) - 1, noise is not None and question.asked != Asked.NOTHING
-            summed = np.zeros((problem.agents, 0)) if noisy else answers(problem, question.asked, place)
+            number, adding = len(rows.step) - 1, None if question.asked == Asked.NOTHING else noise
+            summed = np.zeros((problem.agents, 0)) if adding is not None else answers(problem, question.asked, place)
             if not (np.isfinite(summed).all() and np.abs(place.point).max(initial=0.0) < FAR):
                 stop = "diverged"
                 break
             method.grid.check(summed, problem.agents, "The largest number of an answer")
             words = method.grid.encode(summed)
-            if noisy:
-                words = _noisy_words(noise, problem, number, place, SeededPairs(seed))
+            if adding is not None:
+                words = _noisy_words(adding, problem, number, place, SeededPairs(seed))
             if options.transcript:
                 count = words.shape[1] // method.grid.words
                 masks = seals(SeededPairs(seed), problem.agents, count, len(laps), method.grid)
@@ -77,7 +77,7 @@ def run_sealed(request: Request) -> Run:
             stop = _reason(request, rows, most, len(lap.order))
             try:
                 whole = method.grid.total(words)
-                total = noise.decoded(number, whole) if noisy else method.grid.decode(whole)
+                total = method.grid.decode(whole) if adding is None else adding.decoded(number, whole)
                 question = asking.send(total_of(question.asked, total, problem.dim))
             except StopIteration as end:
                 found = end.value
