@@ -23,6 +23,7 @@ Steps = NDArray[np.int64]
 Draw = Callable[[int], Words]
 
 _HALF = np.uint64(2**63)  # γ = 1/2
+_PIECE = 4096  # words that are asked for at once
 MOST_EXPONENT = 31  # the square of a number below S is compared in 64 bits
 
 
@@ -32,7 +33,17 @@ def own_words(secrets: PairSecrets, me: int, turn: int) -> Draw:
     They are of the secret that the agent shares with itself.
     """
     alone, piece = np.array([me]), counting(turn << 32)
-    return lambda count: secrets.words(alone, alone, NOISE, np.array([next(piece)]), count)[0]
+    left = np.zeros(0, np.uint64)
+
+    def draw(count: int) -> Words:
+        nonlocal left
+        while len(left) < count:
+            more = secrets.words(alone, alone, NOISE, np.array([next(piece)]), max(_PIECE, count))[0]
+            left = np.concatenate([left, more])
+        drawn, left = left[:count], left[count:]
+        return drawn
+
+    return draw
 
 
 def discrete_gaussian(draw: Draw, count: int, exponent: int) -> Steps:

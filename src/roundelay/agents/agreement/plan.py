@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.algorithms.sealed.sealed_laps import WIDE_AREA, Choice, SealedLaps, Smoothness, check_suits
-from roundelay.algorithms.sealed.shared_noise import SharedNoise, gaussian_delta
+from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise, gaussian_delta
 from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
@@ -60,8 +60,8 @@ def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-# A record may be given away with the chance δ: beyond this that is no promise. The same of ε.
-LARGEST_DELTA, LARGEST_EPSILON = 1e-3, 100.0
+# A record may be given away with the chance δ: beyond this that is no promise.
+LARGEST_DELTA = 1e-3
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Promise:
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not finite_number("epsilon", self.epsilon, above=0.0) <= LARGEST_EPSILON:
+        if not finite_number("epsilon", self.epsilon, above=0.0) <= MOST_EPSILON:
             raise ValueError(f"epsilon is {self.epsilon:g}, with which next to nothing is promised: use one near 1.")
         if not finite_number("delta", self.delta, above=0.0) <= LARGEST_DELTA:
             raise ValueError(

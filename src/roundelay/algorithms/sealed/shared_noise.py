@@ -36,6 +36,8 @@ from roundelay.registry import register
 # The deviation of a share is 2³⁰ steps of the grid.
 SHARE_BITS = 30
 GRID = FixedPoint(SHARE_BITS)
+# Beyond this next to nothing is promised.
+MOST_EPSILON = 10.0
 # What floating point may do to a norm that was clipped.
 ROUNDING = 1e-9
 # So many numbers are made of records at a time.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
-from roundelay.algorithms.sealed.shared_noise import SharedNoise
+from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise
 from roundelay.kernels.checks import finite_number
 from roundelay.privacy.accounting.composition import composed_epsilon, multiplier_for
 from roundelay.privacy.accounting.guarantee import check_delta
 
-# Beyond this nothing is promised that anybody would want.
-MOST_EPSILON = 100.0
-# A little more noise than a Gaussian needs: δ has room for what the steps of the grid add to it, some 1e-8 of it.
-ROOM = 1e-9
+# This part of δ is kept for what the steps of the grid add to it.
+RESERVE = 1e-5
 
 
 def sum_multiplier(epsilon: float, delta: float) -> float:
@@ -22,13 +20,13 @@ def sum_multiplier(epsilon: float, delta: float) -> float:
             f"epsilon is {epsilon:g}, with which next to nothing is promised: use {MOST_EPSILON:g} at the most."
         )
     check_delta(delta)
-    return (1.0 + ROOM) * multiplier_for(epsilon, None, 1, delta)
+    return multiplier_for(epsilon, None, 1, (1.0 - RESERVE) * delta)
 
 
 def spent_by_sums(noise: SharedNoise, delta: float) -> float:
     """ε of a run with this noise at δ; refused where the steps of the grid count beside δ."""
-    spent = composed_epsilon(noise.multiplier, None, 1, delta)
-    if not noise.discreteness(spent) <= 1e-8 * delta:
+    spent = composed_epsilon(noise.multiplier, None, 1, (1.0 - RESERVE) * delta)
+    if not noise.discreteness(spent) <= RESERVE * delta:
         raise ValueError(
             f"With {noise.dim:,} unknowns the grid of the noise is too coarse for δ = {delta:g}: use fewer unknowns or a larger delta."
         )
@@ -37,4 +35,4 @@ def spent_by_sums(noise: SharedNoise, delta: float) -> float:
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
     """ε at δ of Gaussian mechanisms whose ρ adds up to this."""
-    return composed_epsilon(1.0 / math.sqrt(2.0 * rho), None, 1, delta)
+    return composed_epsilon(1.0 / math.sqrt(2.0 * rho), None, 1, (1.0 - RESERVE) * delta)
