@@ -243,9 +243,10 @@ def _run(
     everyone: Matrix = np.tile(place.point, (problem.agents, 1))
     asked = len(rows.step) - 1 - (stop == "found")
     outcome = outcome_in_words(stop, steps, "hop", options.tolerance)
-    privacy = _privacy(request, found)
-    if privacy is not None and stop == "found":
-        outcome = f"{request.method.words} in {asked - 1} laps: {privacy.words}"
+    noise = noise_of(request)
+    privacy = None if noise is None else _privacy(noise, request, found)
+    if noise is not None and privacy is not None and stop == "found":
+        outcome = f"{request.method.words}, {noise.laps_in_words}: {privacy.words}"
     elif stop == "found" and found is not None:
         outcome = (
             f"{request.method.words} found the minimiser in {asked} laps: the mean gradient there is {found.residual:.1e}."
@@ -279,11 +280,9 @@ def _run(
     )  # fmt: skip
 
 
-def _privacy(request: Request, found: Found | None) -> Privacy | None:
+def _privacy(noise: SharedNoise, request: Request, found: Found | None) -> Privacy:
     """What was promised, and what the noise has done to each unknown."""
-    noise, budget = noise_of(request), request.options.budget
-    if noise is None:
-        return None
+    budget = request.options.budget
     covariance = None if found is None else found.covariance
     deviations = np.full(noise.dim, math.nan) if covariance is None else np.sqrt(np.diag(covariance))
     epsilon, delta = (math.nan, math.nan) if budget is None else budget.spent_by(noise)

@@ -217,7 +217,7 @@ def noise_of(task: Task, covariance: Matrix) -> tuple[Vector, float]:
     """The standard deviations of the coefficients and of the intercept in raw units, from the covariance of the unknowns."""
     scaling, count = _known_scaling(task, None), len(task.features)
     slopes = np.sqrt(np.diag(covariance)[:count]) / scaling.scale
-    of_intercept = np.concatenate([-scaling.shift / scaling.scale, np.ones(task.has_constant)])
+    of_intercept = np.concatenate([-scaling.shift / scaling.scale, np.ones(int(task.has_constant))])
     return slopes, float(np.sqrt(max(of_intercept @ covariance @ of_intercept, 0.0)))
 
 

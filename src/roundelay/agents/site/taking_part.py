@@ -340,7 +340,7 @@ def _why_it_stopped(plan: RingPlan, holder: Holder) -> str:
         return f"There is no best model: the ring stopped {after}."
     if asking is not None:
         if asking.noise is not None:
-            return f"The {plan.agents} sites have made the {len(asking.noise.laps)} laps with noise that were planned, {after}."
+            return f"The {plan.agents} sites have made {asking.noise.laps_in_words}, as was planned, {after}."
         if held.reason == Reason.CONTENT:
             return f"The {plan.agents} sites have found the best fit {after}: all were asked there, and the sum of their slopes is 0."
         return f"The sites came no further {after}: the sum of their slopes is not 0 yet."

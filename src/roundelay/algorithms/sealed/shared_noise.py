@@ -123,6 +123,11 @@ class SharedNoise:
         gradient, hessian = self.promised(lap)
         return more * gradient, more * hessian
 
+    @property
+    def laps_in_words(self) -> str:
+        """How often is asked."""
+        return "one lap with noise" if len(self.laps) == 1 else f"{len(self.laps)} laps with noise"
+
     # ------------------------------------------------------------ numbers and words
 
     @cached_property

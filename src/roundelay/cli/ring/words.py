@@ -144,7 +144,7 @@ def _method_in_words(plan: RingPlan) -> str:
 
 def _stop_in_words(plan: RingPlan) -> str:
     if plan.noise is not None:
-        return f"It stops after {len(plan.noise.laps)} laps with noise, and one that tells the model."
+        return f"It stops after {plan.noise.laps_in_words}, and one that tells the model."
     if plan.choice is not None:
         return f"It stops at the best fit, or after {plan.stopping.questions} questions at the latest."
     if plan.stopping.tolerance is None:
