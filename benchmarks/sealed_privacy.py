@@ -36,7 +36,7 @@ def drawn(kind: str, agents: int) -> RowProblem:
 
 def errors(problem: RowProblem, leave_out: int, seeds: range) -> tuple[np.ndarray, np.ndarray]:
     """‖error‖ of the coefficients for each seed, and their error over the deviation that the run itself says."""
-    algorithm = rl.SealedLaps(clip=rl.Clip(math.sqrt(DIM)), leave_out=leave_out)
+    algorithm = rl.SealedLaps(clip_row=math.sqrt(DIM), leave_out=leave_out)
     network = rl.complete(problem.agents)
     budget = rl.PrivacyBudget(EPSILON, DELTA)
     runs = [rl.simulate(algorithm, problem, network, seed=seed, budget=budget, progress=False) for seed in seeds]
@@ -48,9 +48,11 @@ def errors(problem: RowProblem, leave_out: int, seeds: range) -> tuple[np.ndarra
 def promise(agents: int, leave_out: int) -> None:
     """The variance of the total's noise where so many leave theirs out, and ε from it."""
     multiplier = sum_multiplier(EPSILON, DELTA)
-    noise = SharedNoise(DIM, agents, rl.Clip(1.0), 1.0, multiplier, (1.0,), 0.5, leave_out)
+    noise = SharedNoise(DIM, agents, 1.0, 1.0, 1.0, multiplier, (1.0,), 0.5, leave_out)
     count, kept = 1_000_000, agents - leave_out
-    total = sum(discrete_gaussian(own_words(SeededPairs(3), me, 0), count, SHARE_BITS) / 2.0**SHARE_BITS for me in range(kept))
+    total = sum(
+        discrete_gaussian(own_words(SeededPairs(3), me, 0), count, SHARE_BITS) / 2.0**SHARE_BITS for me in range(kept)
+    )
     measured = float(np.var(total)) / noise.honest
     least = measured * (1.0 - 4.0 * math.sqrt(2.0 / count))
     print(f"  N = {agents}, {leave_out} leave out: variance {measured:.4f} σ² (at least {least:.4f}), "
@@ -62,7 +64,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     seeds = range(parser.parse_args().seeds)
-    print(f"{ROWS:,} rows, {DIM} unknowns, ε = {EPSILON:g}, δ = {DELTA:g}, multiplier {sum_multiplier(EPSILON, DELTA):.6f}")
+    print(
+        f"{ROWS:,} rows, {DIM} unknowns, ε = {EPSILON:g}, δ = {DELTA:g}, multiplier {sum_multiplier(EPSILON, DELTA):.6f}"
+    )
     for kind in ("least_squares", "logistic"):
         alone = drawn(kind, 1)
         curator = float(np.median(errors(alone, 0, seeds)[0]))

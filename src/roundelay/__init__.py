@@ -66,9 +66,6 @@ from roundelay.algorithms.sealed.optimisers import (
 from roundelay.algorithms.sealed.sealed_laps import (
     SealedLaps as SealedLaps,
 )
-from roundelay.algorithms.sealed.shared_noise import (
-    Clip as Clip,
-)
 from roundelay.algorithms.token.gradient import (
     MCSAG as MCSAG,
     WPG as WPG,

@@ -39,8 +39,13 @@ def task_of(kind: str, epsilon: float = 1.0) -> Task:
 def plan_of(task: Task, agents: int, leave_out: int = 1) -> RingPlan:
     assert task.promise is not None
     multiplier = sum_multiplier(task.promise.epsilon, task.promise.delta)
-    clip = rl.Clip(np.sqrt(task.dim), half_range(task))
-    algorithm = rl.SealedLaps(wide=True, clip=clip, leave_out=leave_out, noise_multiplier=multiplier)
+    algorithm = rl.SealedLaps(
+        wide=True,
+        clip_row=float(np.sqrt(task.dim)),
+        clip_slope=half_range(task),
+        leave_out=leave_out,
+        noise_multiplier=multiplier,
+    )
     plain = ring_plan([f"site{i}" for i in range(agents)], rl.SealedLaps(), task.dim, Stopping())
     return replace(plain, algorithm=algorithm, task=task)
 

@@ -49,7 +49,8 @@ def test_epsilon_is_that_of_a_calculation_by_hand(epsilon: float, delta: float) 
 
 def noise_for(dim: int = 3, agents: int = 4, **more: Any) -> SharedNoise:
     usual = {
-        "clip": rl.Clip(1.5, 0.8),
+        "clip_row": 1.5,
+        "clip_slope": 0.8,
         "most_curvature": 1.0,
         "multiplier": 4.0,
         "laps": (0.25, 0.75),
@@ -90,7 +91,7 @@ def test_the_bound_is_attained() -> None:
 def test_what_a_record_counts_is_what_the_problem_says_where_nothing_is_clipped() -> None:
     rng = np.random.default_rng(2)
     problem = rl.LeastSquares(rng.uniform(-1, 1, size=(2, 30, 3)), rng.uniform(-1, 1, size=(2, 30)), weights="rows")
-    noise = replace(noise_for(3, 2, clip=rl.Clip(2.0, 1.0)), laps=(1.0,))
+    noise = replace(noise_for(3, 2, clip_row=2.0, clip_slope=1.0), laps=(1.0,))
     words = sum(noise.steps(problem, agent, 0, np.zeros(3)) for agent in (0, 1)).view(np.uint64)
     total = total_of(Asked.GRADIENT_AND_HESSIAN, noise.decoded(0, words), 3)
     np.testing.assert_allclose(total.gradient, problem.total_gradient(np.zeros(3)), atol=1e-6)
@@ -161,7 +162,7 @@ def advantages(noise: SharedNoise, members: int, epsilon: float, count: int, see
 def test_membership_can_be_inferred_no_better_than_epsilon_and_delta_allow() -> None:
     """δ is large, so that an attack comes near it: the bound is not merely far away."""
     epsilon, delta, count = 0.5, 0.05, 40_000
-    noise = noise_for(2, 4, multiplier=sum_multiplier(epsilon, delta), laps=(1.0,), clip=rl.Clip(1.5, 0.8), leave_out=1)
+    noise = noise_for(2, 4, multiplier=sum_multiplier(epsilon, delta), laps=(1.0,), leave_out=1)
     gain, error = advantages(noise, 3, epsilon, count, 1)  # one leaves its noise out, as was allowed
     assert gain <= delta + 4.0 * error
     assert gain >= delta - 6.0 * error, "the attack is too weak to show anything"
@@ -196,7 +197,7 @@ BUDGET = rl.PrivacyBudget(1.0, 1e-6)
 
 
 def errors(kind: str, agents: int, leave_out: int, seeds: range) -> tuple[np.ndarray, np.ndarray]:
-    problem, algorithm = fit(kind, agents), rl.SealedLaps(clip=rl.Clip(2.0), leave_out=leave_out)
+    problem, algorithm = fit(kind, agents), rl.SealedLaps(clip_row=2.0, leave_out=leave_out)
     runs = [
         rl.simulate(algorithm, problem, rl.complete(agents), seed=seed, budget=BUDGET, progress=False) for seed in seeds
     ]
@@ -235,9 +236,7 @@ def test_little_data_do_not_blow_up() -> None:
     """Where all is noise the answer stays near 0, instead of being divided by noise."""
     problem = rl.LeastSquares(np.ones((3, 4, 5)), np.ones((3, 4)))
     for seed in range(10):
-        run = rl.simulate(
-            rl.SealedLaps(clip=rl.Clip(2.0)), problem, rl.ring(3), seed=seed, budget=BUDGET, progress=False
-        )
+        run = rl.simulate(rl.SealedLaps(clip_row=2.0), problem, rl.ring(3), seed=seed, budget=BUDGET, progress=False)
         assert np.linalg.norm(run.estimate) < 5.0
 
 
@@ -245,20 +244,20 @@ def test_a_ridge_is_added_in_public() -> None:
     blocks, truth, _ = rows(3, 30_000, 4, 5)
     problem = rl.Logistic(blocks, [np.sign(block @ truth + 0.1) for block in blocks], ridge=0.3)
     generous = rl.PrivacyBudget(10.0, 1e-3)
-    run = rl.simulate(rl.SealedLaps(rl.NoisyNewton(9), clip=rl.Clip(2.0)), problem, rl.ring(3), budget=generous)
+    run = rl.simulate(rl.SealedLaps(rl.NoisyNewton(9), clip_row=2.0), problem, rl.ring(3), budget=generous)
     np.testing.assert_allclose(run.estimate, problem.optimum, atol=5.0 * run.privacy.deviations.max())
     assert run.privacy.deviations.max() < 0.02
 
 
 def test_the_run_says_its_epsilon_and_is_saved_with_it(tmp_path: Any) -> None:
-    run = rl.simulate(rl.SealedLaps(clip=rl.Clip(2.0)), fit("squares", 4), rl.ring(4), budget=BUDGET, transcript=True)
+    run = rl.simulate(rl.SealedLaps(clip_row=2.0), fit("squares", 4), rl.ring(4), budget=BUDGET, transcript=True)
     assert run.privacy is not None and run.privacy.epsilon == pytest.approx(1.0, abs=1e-6)
     assert "ε = 1 at δ = 1e-06" in run.outcome
     again = rl.load_run(run.save(tmp_path / "run.npz")).privacy
     assert (
         again is not None and np.array_equal(again.deviations, run.privacy.deviations) and again.rho == run.privacy.rho
     )
-    same = rl.simulate(rl.SealedLaps(clip=rl.Clip(2.0)), fit("squares", 4), rl.ring(4), budget=BUDGET)
+    same = rl.simulate(rl.SealedLaps(clip_row=2.0), fit("squares", 4), rl.ring(4), budget=BUDGET)
     assert np.array_equal(run.estimate, same.estimate)
 
 
@@ -268,15 +267,15 @@ def refused(words: str, algorithm: Any, problem: Any, **more: Any) -> None:
 
 
 def test_what_can_not_be_promised_is_refused_in_a_sentence() -> None:
-    squares, clip = fit("squares", 3), rl.Clip(2.0)
+    squares, clip = fit("squares", 3), 2.0
     refused("one record may count any amount", rl.SealedLaps(), squares)
-    refused("no regulariser", rl.SealedLaps(clip=clip, regulariser=rl.L1(1.0)), squares)
-    refused("each answer costs privacy", rl.SealedLaps(rl.Newton(), clip=clip), squares)
-    refused("leave `tolerance` out", rl.SealedLaps(clip=clip), squares, tolerance=1e-3)
-    refused("there are 3 members", rl.SealedLaps(clip=clip, leave_out=3), squares)
+    refused("no regulariser", rl.SealedLaps(clip_row=clip, regulariser=rl.L1(1.0)), squares)
+    refused("each answer costs privacy", rl.SealedLaps(rl.Newton(), clip_row=clip), squares)
+    refused("leave `tolerance` out", rl.SealedLaps(clip_row=clip), squares, tolerance=1e-3)
+    refused("there are 3 members", rl.SealedLaps(clip_row=clip, leave_out=3), squares)
     uneven = rl.Logistic([np.eye(2)[[0, 0, 1, 1]], np.eye(2)], [[1, -1, 1, -1], [1, -1]], ridge=0.1)
-    refused("every record must count the same", rl.SealedLaps(clip=clip), uneven)
+    refused("every record must count the same", rl.SealedLaps(clip_row=clip), uneven)
     functions = rl.CallableProblem([lambda x: x, lambda x: x - 1.0], 2)
-    refused("no records that could be clipped", rl.SealedLaps(clip=clip), functions)
+    refused("no records that could be clipped", rl.SealedLaps(clip_row=clip), functions)
     with pytest.raises(ValueError, match="next to nothing is promised"):
         _ = rl.PrivacyBudget(1000.0).noise_multiplier

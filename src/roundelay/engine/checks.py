@@ -294,8 +294,8 @@ def check_budget(options: Options, method: TokenMethod, problem: Problem, name: 
 
 def within_budget(algorithm: Any, budget: Any) -> Any:
     """The algorithm with the noise that the budget asks for, where it adds noise to sums."""
-    multiplier = getattr(budget, "noise_multiplier", None)
-    return algorithm.under(multiplier) if multiplier is not None and hasattr(algorithm, "under") else algorithm
+    sums = hasattr(algorithm, "under") and hasattr(budget, "noise_multiplier")
+    return algorithm.under(budget.noise_multiplier) if sums else algorithm
 
 
 def check_gossip(options: Options, method: GossipMethod, name: str) -> None:

@@ -9,7 +9,7 @@ from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
 from roundelay.algorithms.sealed.noisy_newton import NoisyNewton
 from roundelay.algorithms.sealed.optimisers import LBFGS, Auto, ConjugateGradients, Newton, NormalEquations, Optimiser
-from roundelay.algorithms.sealed.shared_noise import GRID, Clip, SharedNoise
+from roundelay.algorithms.sealed.shared_noise import GRID, SharedNoise
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 from roundelay.problems import Problem, Regulariser
@@ -71,7 +71,8 @@ class SealedLaps:
     Newton() and LBFGS(). `regulariser` acts at the public point. Numbers are summed in fixed point with `bits` bits after the
     point, one word of 64 bits each, or with `wide` in two words, exact whatever the units.
 
-    Under a budget of ε every record counts no more than `clip` says, and the members add noise together, enough even where
+    Under a budget of ε no record counts more than a public amount: its features are scaled down to the norm `clip_row`, and the slope of
+    its loss is cut at `clip_slope` (for least squares the target, as the slope at 0; that of a logistic loss is never above 1). And the members add noise together, enough even where
     `leave_out` of them add none; `noise_multiplier` follows from the budget (`under`). `docs/differential-privacy.md` has the argument.
     """
 
@@ -79,7 +80,8 @@ class SealedLaps:
     regulariser: Regulariser = field(default_factory=NoRegulariser)
     bits: int = 44
     wide: bool = False
-    clip: Clip | None = None
+    clip_row: float | None = None
+    clip_slope: float = 1.0
     leave_out: int = 1
     noise_multiplier: float = 0.0
 
@@ -95,10 +97,10 @@ class SealedLaps:
         whole_number("leave_out", self.leave_out, least=0)
         _ = self.grid
         simple_shape(self.regulariser)
-        if finite_number("noise_multiplier", self.noise_multiplier, least=0.0) and self.clip is None:
+        if finite_number("noise_multiplier", self.noise_multiplier, least=0.0) and self.clip_row is None:
             raise ValueError(
                 "Noise promises nothing where one record may count any amount: say how much by "
-                "SealedLaps(clip=Clip(row=…, slope=…))."
+                "SealedLaps(clip_row=…, clip_slope=…)."
             )
         if self.noise_multiplier and not self.regulariser.is_zero:
             raise ValueError(
@@ -149,10 +151,10 @@ class SealedLaps:
     def noise_for(self, known: Smoothness, agents: int, most_curvature: float) -> SharedNoise | None:
         """What everybody knows of the noise; None where there is none."""
         steps = self.chosen(known).optimiser
-        if not self.noise_multiplier or self.clip is None or not isinstance(steps, NoisyNewton):
+        if not self.noise_multiplier or self.clip_row is None or not isinstance(steps, NoisyNewton):
             return None
         return SharedNoise(
-            known.dim, agents, self.clip, most_curvature, self.noise_multiplier, steps.parts, steps.of_curvature, self.leave_out
+            known.dim, agents, self.clip_row, self.clip_slope, most_curvature, self.noise_multiplier, steps.parts, steps.of_curvature, self.leave_out
         )  # fmt: skip
 
     def conditions(self, problem: Problem) -> Conditions:

@@ -31,7 +31,6 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import Words
 from roundelay.masks import FixedPoint, PairSecrets, Steps, discrete_gaussian, own_words
 from roundelay.problems.row_problem import RowProblem
-from roundelay.registry import register
 
 # The deviation of a share is 2³⁰ steps of the grid.
 SHARE_BITS = 30
@@ -44,33 +43,18 @@ ROUNDING = 1e-9
 _BLOCK = 2**20
 
 
-@register()
-@dataclass(frozen=True)
-class Clip:
-    """How much one record may count: a `row` of features is made no longer than this, and a `slope` ℓ' no steeper.
-
-    In least squares the slope at the origin is minus the target: `slope` is then the largest target. That of a logistic loss is
-    never above 1.
-    """
-
-    row: float
-    slope: float = 1.0
-
-    def __post_init__(self) -> None:
-        finite_number("row", self.row, above=0.0)
-        finite_number("slope", self.slope, above=0.0)
-
-
 @dataclass(frozen=True)
 class SharedNoise:
     """What everybody knows of the noise of a run, before it begins.
 
+    A row of features counts up to the norm `clip_row`, B, and a slope ℓ' up to `clip_slope`, C; `most_curvature` is L.
     `multiplier` is 1/μ of the whole run; `laps` has the part of μ² that each lap uses, and `of_curvature` is φ. `leave_out` is t.
     """
 
     dim: int
     agents: int
-    clip: Clip
+    clip_row: float
+    clip_slope: float
     most_curvature: float
     multiplier: float
     laps: tuple[float, ...]
@@ -79,6 +63,8 @@ class SharedNoise:
 
     def __post_init__(self) -> None:
         finite_number("The noise multiplier", self.multiplier, above=0.0)
+        finite_number("clip_row", self.clip_row, above=0.0)
+        finite_number("clip_slope", self.clip_slope, above=0.0)
         if not 0 <= whole_number("leave_out", self.leave_out) < self.agents:
             raise ValueError(
                 f"leave_out is {self.leave_out}, but there are {self.agents} members: use 0 to {self.agents - 1}, of which the last "
@@ -113,8 +99,8 @@ class SharedNoise:
             raise ValueError(
                 f"With {self.dim:,} unknowns what is rounded would count more than the records: use a larger epsilon."
             )
-        gradient = self.clip.row * self.clip.slope / math.sqrt(1.0 - self.of_curvature)
-        hessian = self.most_curvature * self.clip.row**2 / math.sqrt(self.of_curvature)
+        gradient = self.clip_row * self.clip_slope / math.sqrt(1.0 - self.of_curvature)
+        hessian = self.most_curvature * self.clip_row**2 / math.sqrt(self.of_curvature)
         return (1.0 + ROUNDING) * gradient / room, (1.0 + ROUNDING) * hessian / room
 
     def added(self, lap: int) -> tuple[float, float]:
@@ -167,7 +153,7 @@ class SharedNoise:
         total: Steps = np.zeros(self.numbers, np.int64)
         together = max(1, _BLOCK // self.numbers)
         for begin in range(0, len(targets), together):
-            rows = clipped_rows(features[begin : begin + together], self.clip.row)
+            rows = clipped_rows(features[begin : begin + together], self.clip_row)
             total += (
                 np.rint(self._records(problem, rows, targets[begin : begin + together], point) * units)
                 .astype(np.int64)
@@ -178,7 +164,7 @@ class SharedNoise:
     def _records(self, problem: RowProblem, rows: Matrix, targets: Vector, point: Vector) -> Matrix:
         """What each record counts: its gradient and its triangle."""
         predictions = rows @ point
-        slopes = np.clip(problem.loss.slope(problem.own, predictions, targets), -self.clip.slope, self.clip.slope)
+        slopes = np.clip(problem.loss.slope(problem.own, predictions, targets), -self.clip_slope, self.clip_slope)
         bends = np.clip(problem.loss.curvature(problem.own, predictions, targets), 0.0, self.most_curvature)
         first, second = self._triangle
         return np.column_stack([slopes[:, None] * rows, (bends[:, None] * rows[:, first]) * rows[:, second]])

@@ -56,7 +56,6 @@ def promised(
     from roundelay.agents.agreement.plan import Promise
     from roundelay.agents.data.fitting import half_range
     from roundelay.algorithms.sealed.sealed_laps import SealedLaps
-    from roundelay.algorithms.sealed.shared_noise import Clip
     from roundelay.privacy.accounting.sealed_sums import sum_multiplier
 
     if epsilon is None:
@@ -80,8 +79,13 @@ def promised(
         )
     low, high = (tuple(ends[column.name][end] for column in fit.bounded) for end in (0, 1))
     task = replace(fit, promise=Promise(epsilon, delta, low, high))
-    clip = Clip(math.sqrt(task.dim) if longest_row is None else longest_row, half_range(task))
-    return task, replace(method, clip=clip, leave_out=leave_out, noise_multiplier=sum_multiplier(epsilon, delta))
+    return task, replace(
+        method,
+        clip_row=math.sqrt(task.dim) if longest_row is None else longest_row,
+        clip_slope=half_range(task),
+        leave_out=leave_out,
+        noise_multiplier=sum_multiplier(epsilon, delta),
+    )
 
 
 def _read(bounds: Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -117,7 +117,7 @@ def _promise_in_words(plan: RingPlan) -> str:
     assert promise is not None and noise is not None
     return (
         f"Every record is promised ε = {promise.epsilon:g} at δ = {promise.delta:g}, where neighbouring means one record more or less "
-        f"(ρ = {noise.rho:.4g}): a row counts up to the length {noise.clip.row:g}, every site adds its share of the noise under the masks, and "
+        f"(ρ = {noise.rho:.4g}): a row counts up to the length {noise.clip_row:g}, every site adds its share of the noise under the masks, and "
         f"no other sums are formed. It holds against everybody as long as no more than {noise.leave_out} of the {plan.agents} sites leave "
         f"their noise out or work together; against the {plan.agents - 1} others together a site has its own share alone."
     )
