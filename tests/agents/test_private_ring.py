@@ -177,6 +177,16 @@ def test_a_member_answers_no_more_often_than_was_planned() -> None:
         early.check(asked._replace(hop=2, purpose=int(Asked.NOTHING), numbers=np.zeros(0, np.uint64)), None)
 
 
+def test_an_answer_with_noise_is_on_disk_before_it_leaves() -> None:
+    """Otherwise who makes a member die between the two could ask elsewhere, and find the same noise twice."""
+    world = played(2, "logistic", 3, 0.0, 0.0)
+    station = world._station("site1")
+    station._hopped = True
+    assert station.implicit and not station.sends_first
+    points = [one.told for one in station.holder.asking.held.answered]  # type: ignore[union-attr]
+    assert len(points) == 5 and len({point.tobytes() for point in points[1:] if point is not None}) == 4
+
+
 # ---------------------------------------------------------------- plans
 
 
