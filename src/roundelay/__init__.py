@@ -54,6 +54,9 @@ from roundelay.algorithms.parts.starts import (
     ZeroStart as ZeroStart,
     ZeroSumStart as ZeroSumStart,
 )
+from roundelay.algorithms.sealed.noisy_newton import (
+    NoisyNewton as NoisyNewton,
+)
 from roundelay.algorithms.sealed.optimisers import (
     LBFGS as LBFGS,
     ConjugateGradients as ConjugateGradients,

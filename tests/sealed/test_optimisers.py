@@ -28,7 +28,8 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 
 
 def test_every_optimiser_has_its_check() -> None:
-    assert {kind.__name__ for kind in registered(Optimiser).values()} == {"Auto", *CHECKS}
+    elsewhere = {"Auto", "NoisyNewton"}  # which takes noise to be told from a wrong symbol: test_sealed_noise
+    assert {kind.__name__ for kind in registered(Optimiser).values()} == elsewhere | set(CHECKS)
 
 
 @pytest.mark.parametrize("name", CHECKS)

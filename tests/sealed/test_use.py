@@ -34,7 +34,7 @@ def test_an_optimiser_is_named_by_its_word(word: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"optimiser": "steam"}, "optimiser is 'steam': use one of 'auto', 'normal-equations', 'conjugate-gradients', 'newton', 'lbfgs', or"),
+        ({"optimiser": "steam"}, "optimiser is 'steam': use one of 'auto', 'normal-equations', 'conjugate-gradients', 'newton', 'lbfgs', 'noisy-newton', or"),
         ({"optimiser": rl.Newton}, "use one of 'auto', "),
         ({"optimiser": None}, "optimiser is None: use one of 'auto', "),
         ({"regulariser": None}, "The regulariser is None: use an object such as L1(0.1)."),

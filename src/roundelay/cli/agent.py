@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import signal
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json, stderr_console
 from roundelay.cli.ring.files import DespiteDifference, Folder, read_plan
+from roundelay.cli.ring.words import print_coefficients
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import RingPlan
@@ -248,7 +250,12 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
     rows = read_own_rows(data, task)
     if rows.dropped:
         stderr_console().print(f"{rows.dropped:,} rows with empty cells are left out, as the ring file says.")
-    return RowsFit(task, rows)
+    fit = RowsFit(task, rows)
+    if task.promise is not None:
+        stderr_console().print(
+            f"{fit.beyond:,} cells of {rows.count:,} rows lie beyond the bounds, and are moved to them."
+        )
+    return fit
 
 
 def _warm(plan: RingPlan, warm: Path | None) -> Path | None:
@@ -271,6 +278,7 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
         "hops": notes.hops,
         "questions": notes.questions,
         "doubt": notes.doubt,
+        "privacy": None if notes.privacy is None else dataclasses.asdict(notes.privacy),
         "coefficients": dict(model.coefficients),
         "intercept": model.intercept,
         "model": str(path),
@@ -282,8 +290,5 @@ def _print(ending: Ending, path: Path | None) -> None:
     typer.echo(ending.notes.reason)
     if ending.notes.doubt:
         typer.echo(f"NOT AS AGREED: {ending.notes.doubt}")
-    for name, value in model.coefficients:
-        typer.echo(f"  {name:<24} {value: .6g}")
-    if model.kind != "custom":
-        typer.echo(f"  {'intercept':<24} {model.intercept: .6g}")
+    print_coefficients(model, ending.notes.privacy)
     typer.echo(f"The model is in {path}.")

@@ -45,8 +45,15 @@ class Budget(Protocol):
     def words(self) -> str:
         """What must not be exceeded."""
 
-    def refusal(self, method: TokenMethod, problem: Problem) -> str:
-        """Why nobody can say what a visit of this method uses up, or nothing where one can."""
+    @property
+    def noise_multiplier(self) -> float:
+        """How much noise a sum needs, over what one record can change, to use all of it up."""
+
+    def spent_by(self, noise: Any) -> tuple[float, float]:
+        """ε and δ of sums with this noise."""
+
+    def refusal(self, method: Any, problem: Problem) -> str:
+        """Why nobody can say what a visit or a sum of this method uses up, or nothing where one can."""
 
     def allowance(self, method: TokenMethod, problem: Problem, most: int) -> Callable[[int, int], bool]:
         """Whether an agent may have so many visits in all, of which there are `most` at the most."""
@@ -282,6 +289,12 @@ def check_budget(options: Options, method: TokenMethod, problem: Problem, name: 
             "When the error comes down to a tolerance depends on the data, so that the stop itself would tell something of "
             "them that the budget does not count: leave `tolerance` out, or the budget."
         )
+
+
+def within_budget(algorithm: Any, budget: Any) -> Any:
+    """The algorithm with the noise that the budget asks for, where it adds noise to sums."""
+    sums = hasattr(algorithm, "under") and hasattr(budget, "noise_multiplier")
+    return algorithm.under(budget.noise_multiplier) if sums else algorithm
 
 
 def check_gossip(options: Options, method: GossipMethod, name: str) -> None:

@@ -87,6 +87,30 @@ class Journey:
 
 
 @dataclass(frozen=True, eq=False)
+class Privacy:
+    """What sealed laps with noise promise every record, where neighbouring means one record more or less, and what it costs.
+
+    (ε, δ)-differential privacy; `rho` is the same loss as zero-concentrated differential privacy has it, which adds up over runs.
+    `deviations` are the standard deviations that noise has added to each unknown, to first order; NaN where the run did not end.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float
+    leave_out: int
+    deviations: Vector
+
+    @property
+    def words(self) -> str:
+        """The promise, and its price."""
+        least, most = self.deviations.min(), self.deviations.max()
+        return (
+            f"ε = {self.epsilon:.4g} at δ = {self.delta:g} for one record more or less, even where {self.leave_out} members leave their noise "
+            f"out; noise has given each unknown a standard deviation of {least:.2g} to {most:.2g}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """The result of `simulate`.
 
@@ -94,7 +118,7 @@ class Run:
     agents' x_i in a gossip method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
     reason as one word, `steps` (hops or iterations) and `units` how far it came. `engine` tells which engine ran, and
     why. With tokens, `token` is what went round at the end (the mean, where there are several: `tokens` has them all).
-    `conditions` are the network's, where there were any.
+    `conditions` are the network's, where there were any. `privacy` is what sealed laps under a budget have promised, and its price.
     """
 
     algorithm: Any
@@ -115,6 +139,7 @@ class Run:
     conditions: NetworkConditions | None = None
     problem: Problem | None = None
     regulariser: Regulariser | None = None
+    privacy: Privacy | None = None
 
     def __repr__(self) -> str:
         described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None

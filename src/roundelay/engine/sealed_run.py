@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from roundelay.algorithms.sealed.optimisers import Found, Goal
-from roundelay.algorithms.sealed.questions import Place, answers, numbers_asked, total_of
-from roundelay.algorithms.sealed.sealed_laps import SealedMethod
+from roundelay.algorithms.sealed.questions import Asked, Place, answers, numbers_asked, total_of
+from roundelay.algorithms.sealed.sealed_laps import SealedMethod, smoothness_of
+from roundelay.algorithms.sealed.shared_noise import SharedNoise
 from roundelay.engine.assemble import check_engine, python_module, recipe
 from roundelay.engine.checks import check_reader, check_tolerance, check_words
 from roundelay.engine.drive import Request, reporting
-from roundelay.engine.result import HistoryRows, Journey, Run, StopKind, bytes_a_message, outcome_in_words
+from roundelay.engine.result import HistoryRows, Journey, Privacy, Run, StopKind, bytes_a_message, outcome_in_words
 from roundelay.engine.token_run import Lap, lap_from
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
+from roundelay.kernels.random import Words
 from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates, now
 from roundelay.masks import SeededPairs, seals
@@ -36,9 +39,11 @@ def run_sealed(request: Request) -> Run:
     _check(request)
     lap = lap_from(network, int(network.tour().order[0]))
     links = Links.of(options.conditions, network, seed, problem.dim, method.grid.words)
+    noise = noise_of(request)
     goal = Goal(
-        problem.dim, problem.agents, method.regulariser, values=problem.has_values, hessians=problem.has_hessians
-    )
+        problem.dim, problem.agents, method.regulariser, values=problem.has_values, hessians=problem.has_hessians, noise=noise,
+        ridge=_pooled_ridge(problem),
+    )  # fmt: skip
     place = Place(goal.origin, np.zeros(problem.dim))
     rows = LapRows(problem, method, _optimum(problem, method))
     rows.write(0, links, place)
@@ -51,14 +56,18 @@ def run_sealed(request: Request) -> Run:
     with reporting(request.progress, request.name) as report, np.errstate(over="ignore", invalid="ignore"):
         while stop is None:
             place = question.moved(place)
-            summed = answers(problem, question.asked, place)
+            number, adding = len(rows.step) - 1, None if question.asked == Asked.NOTHING else noise
+            summed = np.zeros((problem.agents, 0)) if adding is not None else answers(problem, question.asked, place)
             if not (np.isfinite(summed).all() and np.abs(place.point).max(initial=0.0) < FAR):
                 stop = "diverged"
                 break
             method.grid.check(summed, problem.agents, "The largest number of an answer")
             words = method.grid.encode(summed)
+            if adding is not None:
+                words = _noisy_words(adding, problem, number, place, SeededPairs(seed))
             if options.transcript:
-                masks = seals(SeededPairs(seed), problem.agents, summed.shape[1], len(laps), method.grid)
+                count = words.shape[1] // method.grid.words
+                masks = seals(SeededPairs(seed), problem.agents, count, len(laps), method.grid)
                 own = np.array([method.grid.add(one, mask) for one, mask in zip(words, masks, strict=True)])
                 messages = sealed_lap(lap.order, lap.works, own, method.grid)
                 laps.append(replace(messages, kind=question.kind, told=question.told))
@@ -67,7 +76,8 @@ def run_sealed(request: Request) -> Run:
             report(rows.step[-1], rows.step[-1] + len(lap.order) if most == np.inf else int(most))
             stop = _reason(request, rows, most, len(lap.order))
             try:
-                total = method.grid.decode(method.grid.total(words))
+                whole = method.grid.total(words)
+                total = method.grid.decode(whole) if adding is None else adding.decoded(number, whole)
                 question = asking.send(total_of(question.asked, total, problem.dim))
             except StopIteration as end:
                 found = end.value
@@ -77,6 +87,24 @@ def run_sealed(request: Request) -> Run:
             rows.write(len(lap.order), links, place)
     asking.close()
     return _run(request, lap, links, rows, place, stop or "found", found, laps)
+
+
+def noise_of(request: Request) -> SharedNoise | None:
+    """The noise that the agents add together; None where there is none."""
+    problem = request.problem
+    return request.algorithm.noise_for(
+        smoothness_of(problem), problem.agents, float(getattr(problem, "most_curvature", 0.0))
+    )
+
+
+def _noisy_words(noise: SharedNoise, problem: Any, lap: int, place: Place, secrets: SeededPairs) -> Words:
+    agents = range(problem.agents)
+    return np.array([noise.words(problem, agent, lap, place.point, secrets, agent) for agent in agents])
+
+
+def _pooled_ridge(problem: Problem) -> float:
+    """The ridge of Σf_i where every record counts 1: each agent has it once."""
+    return problem.agents * float(getattr(problem, "ridge", 0.0)) / float(getattr(problem, "scales", np.ones(1))[0])
 
 
 def _reason(request: Request, rows: LapRows, most: float, lap: int) -> StopKind | None:
@@ -214,13 +242,15 @@ def _run(
     steps = rows.step[-1]
     everyone: Matrix = np.tile(place.point, (problem.agents, 1))
     asked = len(rows.step) - 1 - (stop == "found")
+    noise = noise_of(request)
+    privacy = None if noise is None else _privacy(noise, request, found)
     transcript: Transcript | None = transcript_of_laps(laps, problem.dim) if options.transcript else None
     return Run(
         algorithm=request.algorithm,
         seed=request.seed,
         engine="python",
         engine_reason="there is no loop to compile",
-        outcome=_outcome(request, steps, asked, len(lap.order), stop, found),
+        outcome=_outcome(request, steps, asked, len(lap.order), stop, found, privacy),
         stop=stop,
         steps=steps,
         units=links.sent / problem.dim,
@@ -237,13 +267,19 @@ def _run(
         conditions=options.conditions,
         problem=problem,
         regulariser=request.method.regulariser,
+        privacy=privacy,
     )  # fmt: skip
 
 
-def _outcome(request: Request, steps: int, asked: int, lap: int, stop: StopKind, found: Found | None) -> str:
+def _outcome(
+    request: Request, steps: int, asked: int, lap: int, stop: StopKind, found: Found | None, privacy: Privacy | None
+) -> str:
     """Why it stopped, and why by this optimiser, where that was left open."""
     name, hops = request.method.words, request.options.hops
-    if stop == "found" and found is not None:
+    noise = noise_of(request)
+    if stop == "found" and noise is not None and privacy is not None:
+        words = f"{name}, {noise.laps_in_words}: {privacy.words}"
+    elif stop == "found" and found is not None:
         words = (
             f"{name} found the minimiser in {_laps(asked)}: the mean gradient there is {found.residual:.1e}."
             if found.converged
@@ -261,3 +297,12 @@ def _outcome(request: Request, steps: int, asked: int, lap: int, stop: StopKind,
 
 def _laps(count: int) -> str:
     return f"{count} lap{'s' * (count != 1)}"
+
+
+def _privacy(noise: SharedNoise, request: Request, found: Found | None) -> Privacy:
+    """What was promised, and what the noise has done to each unknown."""
+    budget = request.options.budget
+    covariance = None if found is None else found.covariance
+    deviations = np.full(noise.dim, math.nan) if covariance is None else np.sqrt(np.diag(covariance))
+    epsilon, delta = (math.nan, math.nan) if budget is None else budget.spent_by(noise)
+    return Privacy(epsilon, delta, noise.rho, noise.leave_out, deviations)

@@ -17,6 +17,7 @@ from roundelay.engine.checks import (
     the_method,
     the_network,
     the_problem,
+    within_budget,
 )
 from roundelay.engine.drive import Report, Request, deferred_interrupt
 from roundelay.engine.ensemble import Ensemble, run_seeds
@@ -109,7 +110,8 @@ def simulate(
     `transcript=True` keeps what crossed the links. `monitors` adds columns, such as `AugmentedLagrangian()`.
     It stops at `hops` or `iterations`; where `tolerance` is given, as soon as the common error is that small; where
     `content` is given, when the agents' own stopping rule says so with that tolerance.
-    `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it.
+    `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it; sealed laps add the noise that
+    it asks for, and `run.privacy` says what that did to each unknown.
     `reader` is the agent whose received tokens `run.readout()` uses.
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
     """
@@ -125,8 +127,9 @@ def simulate(
         def one(seed: int, progress: Report | bool) -> Run:
             check_seed(seed)
             own_problem, own_network = the_problem(problem, seed), the_network(network, seed)
-            resolved, method = the_method(algorithm, own_problem, own_network)
-            request = Request(algorithm, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
+            given = within_budget(algorithm, budget)
+            resolved, method = the_method(given, own_problem, own_network)
+            request = Request(given, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
             return _run(request)
 
         if seeds is None:

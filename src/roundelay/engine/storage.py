@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.algorithms.algorithm import Algorithm
-from roundelay.engine.result import HistoryRows, Journey, Run
+from roundelay.engine.result import HistoryRows, Journey, Privacy, Run
 from roundelay.links.conditions import NetworkConditions
 from roundelay.problems import Regulariser
 from roundelay.tables import described, restored
@@ -24,6 +24,7 @@ ARRAYS = ("estimate", "x", "y", "optimum")
 RECORD = ("step", "units", "bytes", "seconds", "accuracy", "error", "consensus", "tokens")
 JOURNEY_PLAIN = ("tour", "reader", "lap_is_fixed", "token_scale")
 JOURNEY_ARRAYS = ("tokens", "visits", "received")
+PRIVACY_PLAIN = ("epsilon", "delta", "rho", "leave_out")
 
 
 def save_run(run: Run, path: Path) -> Path:
@@ -35,11 +36,14 @@ def save_run(run: Run, path: Path) -> Path:
         "conditions": described(run.conditions, NetworkConditions),
         "jumps": run.record.jumps,
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
+        "privacy": None if run.privacy is None else {name: getattr(run.privacy, name) for name in PRIVACY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
     }
     arrays = {name: getattr(run, name) for name in ARRAYS}
     if run.journey is not None:
         arrays |= {f"journey_{name}": getattr(run.journey, name) for name in JOURNEY_ARRAYS}
+    if run.privacy is not None:
+        arrays["privacy_deviations"] = run.privacy.deviations
     arrays |= {f"record_{name}": getattr(run.record, name) for name in RECORD}
     arrays |= {f"monitor_{name}": values for name, values in run.record.monitors.items()}
     arrays["record_objective_gap"] = run.history["objective_gap"].to_numpy()
@@ -96,7 +100,9 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
     journey = None
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})
+    promised = about.get("privacy")
     return Run(
+        privacy=None if promised is None else Privacy(**promised, deviations=content["privacy_deviations"]),
         algorithm=restored(about["algorithm"], f"the algorithm in {path}", Algorithm),
         regulariser=restored(about["regulariser"], f"the regulariser in {path}", Regulariser),
         conditions=restored(about["conditions"], f"the conditions in {path}", NetworkConditions),

@@ -6,6 +6,7 @@
 | `zero_sum_masks`, `my_mask` | numbers that sum to exactly 0 over all agents | all other agents together |
 | `seals`, `my_seal` | the same with uniform words | all other agents together |
 | `MaskedLink` | a one-time pad for the messages between two agents | the pair |
+| `discrete_gaussian` | noise in whole grid steps, from words that are an agent's own | nobody: it stays in the sum |
 
 `FixedPoint` turns numbers into words modulo 2⁶⁴ and back, `WideFixedPoint` modulo 2¹²⁸.
 """
@@ -14,6 +15,11 @@ from roundelay.masks.agreement import (
     AgreedPairs as AgreedPairs,
     new_private_key as new_private_key,
     public_key_of as public_key_of,
+)
+from roundelay.masks.discrete_gaussian import (
+    Steps as Steps,
+    discrete_gaussian as discrete_gaussian,
+    own_words as own_words,
 )
 from roundelay.masks.fixed_point import (
     FixedPoint as FixedPoint,

@@ -36,6 +36,8 @@ class AgreedPairs:
 
         key_ij = HKDF(X25519(private_i, public_j), info = run, epoch, the two public keys in order)
 
+    With itself the agent agrees on what nobody else can find from its public key: a secret of its own.
+
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
     run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
     stream of AES-256 in counter mode, under a key of the pair's key and the purpose (HMAC-SHA256) and with the turn as its nonce,
@@ -66,7 +68,7 @@ class AgreedPairs:
 
     def key(self, first: int, second: int) -> bytes:
         """The 16 bytes that the two agents share; one of them must be this agent."""
-        if self.me not in (first, second) or first == second:
+        if self.me not in (first, second):
             raise ValueError(
                 f"Agent {self.me} does not know the secret of agents {first} and {second}: only those two do."
             )
@@ -96,9 +98,7 @@ class AgreedPairs:
 
     @cached_property
     def _keys(self) -> tuple[bytes, ...]:
-        return tuple(
-            b"" if agent == self.me else self._agree(agent, public) for agent, public in enumerate(self.public_keys)
-        )
+        return tuple(self._agree(agent, public) for agent, public in enumerate(self.public_keys))
 
     def _agree(self, agent: int, public: bytes) -> bytes:
         from cryptography.hazmat.primitives.hashes import SHA256

@@ -21,7 +21,7 @@ from roundelay.kernels.random import SEEDS, Words, full_product, philox
 from roundelay.masks.fixed_point import FixedPoint, Grid
 
 # What words are for: each purpose has a stream of its own.
-MASK, SEAL, LINK = range(3)
+MASK, SEAL, LINK, NOISE = range(4)
 
 # Pairs are drawn for in blocks of about this many, so that a thousand agents need no gigabytes.
 _BLOCK = 2**17
@@ -31,7 +31,10 @@ _BLOCK = 2**17
 
 
 class PairSecrets(Protocol):
-    """Who shares which secret: one 128-bit key for each pair of agents."""
+    """Who shares which secret: one 128-bit key for each pair of agents.
+
+    An agent named twice is a pair too: that secret is its own alone.
+    """
 
     def key(self, first: int, second: int) -> bytes:
         """The 16 bytes that the two agents share, whichever of them is named first."""
@@ -62,12 +65,16 @@ class SeededPairs:
     def words(self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int) -> Words:
         """Uniform words modulo 2⁶⁴ of each pair, (pairs, count)."""
         low, high = self._keys(first, second)
-        turn = np.asarray(turns).astype(np.uint64)
-        blocks: list[Words] = []
-        for block in range(-(-count // 4)):
-            counter = (turn, np.full_like(turn, purpose), np.full_like(turn, block), np.zeros_like(turn))
-            blocks += philox(low, high, counter)
-        return np.stack(blocks[:count], axis=-1) if count else np.zeros((len(low), 0), np.uint64)
+        turn, blocks = np.asarray(turns).astype(np.uint64), -(-count // 4)
+        words = np.empty((len(turn), blocks, 4), np.uint64)
+        together = max(1, _BLOCK // max(len(turn), 1))  # many blocks of few pairs at once
+        for begin in range(0, blocks, together):
+            block = np.arange(begin, min(begin + together, blocks), dtype=np.uint64)
+            keys, of_pair = (np.repeat(low, len(block)), np.repeat(high, len(block))), np.repeat(turn, len(block))
+            counter = (of_pair, np.full_like(of_pair, purpose), np.tile(block, len(turn)), np.zeros_like(of_pair))
+            drawn = np.stack(philox(*keys, counter), axis=-1)
+            words[:, begin : begin + len(block)] = drawn.reshape(len(turn), len(block), 4)
+        return words.reshape(len(turn), 4 * blocks)[:, :count]
 
     def _keys(self, first: Integers, second: Integers) -> tuple[Words, Words]:
         one, other = (np.asarray(agents).astype(np.uint64) for agents in (first, second))

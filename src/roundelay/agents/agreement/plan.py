@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.algorithms.sealed.sealed_laps import WIDE_AREA, Choice, SealedLaps, Smoothness, check_suits
+from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise, gaussian_delta
 from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
@@ -59,6 +60,40 @@ def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
+# A record may be given away with the chance δ: beyond this that is no promise.
+LARGEST_DELTA = 1e-3
+
+
+@dataclass(frozen=True)
+class Promise:
+    """(ε, δ)-differential privacy of every record, where neighbouring means one record more or less.
+
+    `low` and `high` are public bounds of the features and, unless it is a label, of the target: cells beyond them are moved to
+    them. They stand in for the statistics of all rows, which are sums without noise and so are not formed.
+    """
+
+    epsilon: float
+    delta: float
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not finite_number("epsilon", self.epsilon, above=0.0) <= MOST_EPSILON:
+            raise ValueError(f"epsilon is {self.epsilon:g}, with which next to nothing is promised: use one near 1.")
+        if not finite_number("delta", self.delta, above=0.0) <= LARGEST_DELTA:
+            raise ValueError(
+                f"delta is {self.delta:g}: with that chance a record may be given away whole, so use far less than one over the number "
+                "of rows, such as 1e-6."
+            )
+        if len(self.low) != len(self.high):
+            raise ValueError("Some bounds have no other end: give each column a lowest and a highest value.")
+        for low, high in zip(self.low, self.high, strict=True):
+            if not finite_number("A lower bound", low) < finite_number("An upper bound", high):
+                raise ValueError(
+                    f"The bounds {low:g} and {high:g} have nothing between them: give the lower one first."
+                )
+
+
 @dataclass(frozen=True)
 class Task:
     """What is fitted.
@@ -67,7 +102,7 @@ class Task:
     own, which then has `dim` unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
     With `intercept` the model has a constant. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖² over all n rows of
     all sites, in standardised units. `missing` says what a row with an empty cell means: "refuse" the file, or "drop"
-    the row.
+    the row. With a `promise` features are scaled by their bounds to [−1, 1] instead, and the intercept is a column of ones.
     """
 
     kind: str
@@ -78,9 +113,14 @@ class Task:
     ridge: float = 0.0
     missing: Missing = "refuse"
     dim: int = 0
+    promise: Promise | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
+        if self.promise is not None and self.kind == CUSTOM:
+            raise ValueError(
+                "An objective of the sites' own has no records that could be clipped: no ε can be promised for it."
+            )
         if self.missing not in ("refuse", "drop"):
             raise ValueError(f'missing is {self.missing!r}: use "refuse" or "drop".')
         finite_number("ridge", self.ridge, least=0.0)
@@ -94,6 +134,20 @@ class Task:
             if not name or names.count(name) > 1:
                 raise ValueError(f"The column {name!r} has no name, or is there twice: name every column once.")
         object.__setattr__(self, "dim", len(self.features) + self.has_constant)
+        if self.promise is not None:
+            self._check_promise(self.promise)
+
+    def _check_promise(self, promise: Promise) -> None:
+        if len(promise.low) != len(self.bounded):
+            raise ValueError(
+                f"There are bounds of {len(promise.low)} columns, but {len(self.bounded)} need them: give each of "
+                f"{', '.join(column.name for column in self.bounded)} its lowest and highest value."
+            )
+        if self.ridge:
+            raise ValueError(
+                "A ridge is reckoned by the number of rows, which nobody is told under a promise of ε: leave it out; what noise could "
+                "have made is not believed anyway."
+            )
 
     @property
     def problem(self) -> type[RowProblem]:
@@ -103,7 +157,13 @@ class Task:
     @property
     def has_constant(self) -> bool:
         """Whether the intercept is one of the unknowns, the last."""
-        return self.kind != CUSTOM and self.intercept and not self.problem.centres
+        return self.kind != CUSTOM and self.intercept and not (self.problem.centres and self.promise is None)
+
+    @property
+    def bounded(self) -> tuple[Column, ...]:
+        """The columns that need bounds under a promise: all that are no labels."""
+        labels = self.target is None or self.problem.needs_labels
+        return self.features if labels else (*self.features, self.target)  # type: ignore[arg-type]
 
     @property
     def in_words(self) -> str:
@@ -112,12 +172,20 @@ class Task:
             return f"an objective of the sites' own, with {self.dim} unknowns"
         details = [
             "with an intercept" if self.intercept else "without an intercept",
-            "features standardised" if self.standardise else "features as they are",
+            self._units_in_words,
             *([f"ridge {self.ridge:g}"] if self.ridge else []),
             "rows with empty cells dropped" if self.missing == "drop" else "empty cells refused",
         ]
         features = ", ".join(map(str, self.features))
         return f"{self.problem.model} of {self.target} from {features}; {', '.join(details)}"
+
+    @property
+    def _units_in_words(self) -> str:
+        if self.promise is None:
+            return "features standardised" if self.standardise else "features as they are"
+        ends = zip(self.bounded, self.promise.low, self.promise.high, strict=True)
+        bounds = ", ".join(f"{column} from {low:g} to {high:g}" for column, low, high in ends)
+        return f"columns cut to public bounds and scaled by them ({bounds})"
 
 
 @dataclass(frozen=True)
@@ -189,11 +257,47 @@ class RingPlan:
                     f"The lap goes from {names[sender]} to {names[receiver]}, which have no link: plan it again."
                 )
         _ = self.network, self.choice
+        self._check_promise()
         if self.choice is None and (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
                 "members or a warm start needs: use a method of the ADMM family."
             )
+
+    def _check_promise(self) -> None:
+        """A promise of ε must be kept by what is planned, by this release's own reckoning; and nothing is told beside it."""
+        promise, noise = self.task.promise, self.noise
+        if promise is None or noise is None:
+            if promise is not None or noise is not None:
+                raise ValueError(
+                    "A promise of ε and noise in the sums belong together: use sealed laps, and plan the ring again."
+                )
+            return
+        if self.epoch or self.warm:
+            raise ValueError(
+                "A promise of ε is for one run with the members that it began with, from a model that tells nothing: what was told "
+                "before counts as well. Plan a new run, without --warm."
+            )
+        if gaussian_delta(noise.multiplier, promise.epsilon) + noise.discreteness(promise.epsilon) > promise.delta:
+            raise ValueError(
+                f"The noise that is planned does not keep ε = {promise.epsilon:g} at δ = {promise.delta:g}: plan the ring again."
+            )
+
+    @cached_property
+    def noise(self) -> SharedNoise | None:
+        """The noise that all members add together; None where there is none."""
+        if not isinstance(self.algorithm, SealedLaps) or not self.algorithm.noise_multiplier:
+            return None
+        if self.task.kind == CUSTOM:
+            raise ValueError(
+                "An objective of the sites' own has no records that could be clipped: no noise promises anything."
+            )
+        return self.algorithm.noise_for(self._known, self.agents, self.task.problem.most_curvature)
+
+    @property
+    def zcdp(self) -> float:
+        """ρ of zero-concentrated differential privacy that the run costs a record; it adds up over runs. Infinite without noise."""
+        return np.inf if self.noise is None else self.noise.rho
 
     @property
     def agents(self) -> int:
@@ -222,12 +326,14 @@ class RingPlan:
         if not isinstance(self.algorithm, SealedLaps):
             _ = self.method  # refuses what is not a token method, now
             return None
+        if self.task.kind != CUSTOM:
+            check_suits(self.algorithm.by, self._known)
+        return self.algorithm.chosen(self._known, WIDE_AREA)
+
+    @property
+    def _known(self) -> Smoothness:
         custom = self.task.kind == CUSTOM
-        quadratic = not custom and self.task.problem.is_quadratic
-        known = Smoothness(self.dim, quadratic, not custom, True)
-        if not custom:
-            check_suits(self.algorithm.by, known)
-        return self.algorithm.chosen(known, WIDE_AREA)
+        return Smoothness(self.dim, not custom and self.task.problem.is_quadratic, not custom, True)
 
     @cached_property
     def method(self) -> TokenMethod:

@@ -17,7 +17,7 @@ from roundelay.agents.agreement.invitations import (
     refuse_same_names,
 )
 from roundelay.agents.agreement.names import LONGEST_NAME
-from roundelay.agents.agreement.plan import Column, Member, Missing, RingPlan, Stopping, Task, digest_of
+from roundelay.agents.agreement.plan import Column, Member, Missing, Promise, RingPlan, Stopping, Task, digest_of
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -182,11 +182,15 @@ def _task_table(task: Task) -> dict[str, Any]:
         "missing": task.missing,
         "features": [column_table(column) for column in task.features],
     }
+    if task.promise is not None:
+        one = task.promise
+        numbers = {"epsilon": float(one.epsilon), "delta": float(one.delta)}
+        table["promise"] = {**numbers, "low": [*map(float, one.low)], "high": [*map(float, one.high)]}
     return table | ({} if task.target is None else {"target": column_table(task.target)})
 
 
 def _task(fields: Fields) -> Task:
-    fields.only("kind", "dim", "intercept", "standardise", "ridge", "missing", "features", "target")
+    fields.only("kind", "dim", "intercept", "standardise", "ridge", "missing", "features", "target", "promise")
     kind = fields.text("kind")
     if ("dim" in fields.table) != (kind == "custom"):
         raise ValueError(f"{fields.where} must have dim where the kind is custom, and only there: plan the ring again.")
@@ -202,7 +206,14 @@ def _task(fields: Fields) -> Task:
         fields.number("ridge"),
         cast(Missing, fields.text("missing")),
         fields.whole("dim", 1, MOST_DIM) if kind == "custom" else 0,
+        _promise(fields.inner("promise")) if "promise" in fields.table else None,
     )
+
+
+def _promise(fields: Fields) -> Promise:
+    fields.only("epsilon", "delta", "low", "high")
+    low, high = (tuple(map(float, fields.numbers(end))) for end in ("low", "high"))
+    return Promise(fields.number("epsilon"), fields.number("delta"), low, high)
 
 
 def _stopping_table(stopping: Stopping) -> dict[str, Any]:

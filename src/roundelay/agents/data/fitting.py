@@ -22,7 +22,7 @@ from roundelay.agents.data.statistics import (
     second_moments,
     standard_of,
 )
-from roundelay.kernels import Vector
+from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem
 
@@ -61,14 +61,17 @@ class RowsFit:
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
-        return own_problem(self.task, self.rows, self.standard(told), agents=round(told[0][0]))
+        standard = self.standard(told)
+        if standard is None:
+            return bounded_problem(self.task, self.rows)
+        return own_problem(self.task, self.rows, standard, agents=round(told[0][0]))
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """Where the losses of all n rows add up to less than log 2, each label is on its own side: labels can be separated.
 
         Then every larger model fits better still. Σf_i = (N/n)·Σ loss.
         """
-        if not (self.task.problem.needs_labels and self.task.ridge == 0.0):
+        if not (self.task.problem.needs_labels and self.task.ridge == 0.0 and self.task.promise is None):
             return -math.inf, ""
         least = round(told[0][0]) / told[0][1] * math.log(2.0)
         return least, separable(self.task)
@@ -77,16 +80,23 @@ class RowsFit:
         """The first number of the first sum, behind that of the sites."""
         return round(told[0][1]) if told else None
 
-    def standard(self, told: tuple[Vector, ...]) -> Standard:
-        """The statistics of all rows of all sites."""
+    @property
+    def beyond(self) -> int:
+        """How many cells lie beyond the bounds of a promise and are moved to them: for the site's own eyes."""
+        return int((within_bounds(self.task, self.rows) != bounded_cells(self.task, self.rows)).sum())
+
+    def standard(self, told: tuple[Vector, ...]) -> Standard | None:
+        """The statistics of all rows of all sites; under a promise nobody knows them."""
+        if self.task.promise is not None:
+            return None
         names = [str(column) for column in self.task.features]
         return standard_of(told[0][1:], told[1][1:], names, self.task.standardise)
 
 
 def sums_of(task: Task) -> tuple[int, ...]:
-    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns no sums."""
+    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns, or under a promise, none."""
     features = len(task.features)
-    return () if task.kind == "custom" else (features + 2, features + 1)
+    return () if task.kind == "custom" or task.promise is not None else (features + 2, features + 1)
 
 
 def separable(task: Task) -> str:
@@ -125,6 +135,45 @@ def scaling_of(task: Task, standard: Standard) -> Scaling:
         standard.deviation if task.standardise else np.ones(len(task.features)),
         standard.target_mean if task.problem.centres and centred else 0.0,
     )
+
+
+def bounded_cells(task: Task, rows: OwnRows) -> Matrix:
+    """The cells that have bounds: the features, and the target where it is no label."""
+    return rows.features if len(task.bounded) == len(task.features) else np.column_stack([rows.features, rows.target])
+
+
+def within_bounds(task: Task, rows: OwnRows) -> Matrix:
+    """The same cells, those beyond a bound moved to it."""
+    assert task.promise is not None
+    return np.clip(bounded_cells(task, rows), task.promise.low, task.promise.high)
+
+
+def bounded_problem(task: Task, rows: OwnRows) -> OwnProblem:
+    """Σ_j loss over this site's rows, features scaled by the public bounds to [−1, 1], with a column of ones for the intercept."""
+    scaling, cells = _scaling_by_bounds(task), within_bounds(task, rows)
+    features = (cells[:, : len(task.features)] - scaling.shift) / scaling.scale
+    targets = rows.target if task.problem.needs_labels else cells[:, -1]
+    if task.has_constant:
+        features = np.column_stack([features, np.ones(rows.count)])
+    return task.problem.of_site(features, targets - scaling.target_shift, 1.0, 0.0)
+
+
+def half_range(task: Task) -> float:
+    """How far the target may be from the middle of its bounds: the steepest slope of squares. That of a label's loss is taken as 1."""
+    if task.promise is None or task.problem.needs_labels:
+        return 1.0
+    low, high = task.promise.low[-1], task.promise.high[-1]
+    return (high - low) / 2.0 if task.intercept else max(abs(low), abs(high))
+
+
+def _scaling_by_bounds(task: Task) -> Scaling:
+    """Without an intercept nothing may be centred, or the model would have one: then features are only made smaller."""
+    assert task.promise is not None
+    low, high = (np.array(ends) for ends in (task.promise.low, task.promise.high))
+    shift = (low + high) / 2.0 if task.intercept else np.zeros(len(low))
+    scale = np.maximum(high - shift, shift - low)
+    count = len(task.features)
+    return Scaling(shift[:count], scale[:count], float(shift[-1]) if len(shift) > count else 0.0)
 
 
 def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> OwnProblem:
@@ -168,10 +217,18 @@ def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
         return Model(tuple((str(number), value) for number, value in enumerate(w.tolist())), 0.0, task.kind, "")
     scaling = _known_scaling(task, standard)
     slopes = w[: len(task.features)] / scaling.scale
-    constant = w[-1] if task.has_constant else scaling.target_shift
+    constant = scaling.target_shift + (w[-1] if task.has_constant else 0.0)
     names = [str(column) for column in task.features]
     coefficients = tuple(zip(names, slopes.tolist(), strict=True))
     return Model(coefficients, float(constant - slopes @ scaling.shift), task.kind, str(task.target))
+
+
+def noise_of(task: Task, covariance: Matrix) -> tuple[Vector, float]:
+    """The standard deviations of the coefficients and of the intercept in raw units, from the covariance of the unknowns."""
+    scaling, count = _known_scaling(task, None), len(task.features)
+    slopes = np.sqrt(np.diag(covariance)[:count]) / scaling.scale
+    of_intercept = np.concatenate([-scaling.shift / scaling.scale, np.ones(int(task.has_constant))])
+    return slopes, float(np.sqrt(max(of_intercept @ covariance @ of_intercept, 0.0)))
 
 
 def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
@@ -204,7 +261,8 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
         return slopes
     scaling = _known_scaling(task, standard)
     w = slopes * scaling.scale
-    return np.append(w, model.intercept + slopes @ scaling.shift) if task.has_constant else w
+    constant = model.intercept + slopes @ scaling.shift - scaling.target_shift
+    return np.append(w, constant) if task.has_constant else w
 
 
 def read_model(path: str | Path, task: Task, standard: Standard | None) -> Vector:
@@ -216,6 +274,8 @@ def read_model(path: str | Path, task: Task, standard: Standard | None) -> Vecto
 
 
 def _known_scaling(task: Task, standard: Standard | None) -> Scaling:
+    if task.promise is not None:
+        return _scaling_by_bounds(task)
     if standard is None:
         raise ValueError("A fit to data needs the statistics of all rows: give the standard.")
     return scaling_of(task, standard)

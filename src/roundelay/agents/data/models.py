@@ -48,11 +48,36 @@ class FinalResiduals:
 
 
 @dataclass(frozen=True)
+class PrivacyNotes:
+    """What a model promises every record, where neighbouring means one record more or less, and what that cost.
+
+    `rho` is the same loss as zero-concentrated differential privacy has it. `noise` pairs each feature with the standard deviation
+    that noise has given its coefficient, and `of_intercept` is the intercept's; empty and None where the run was ended early.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float
+    leave_out: int
+    noise: tuple[tuple[str, float], ...] = ()
+    of_intercept: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The promise in a sentence."""
+        return (
+            f"ε = {self.epsilon:g} at δ = {self.delta:g} for one record more or less, even where {self.leave_out} of the sites leave their noise "
+            "out or tell each other what they added."
+        )
+
+
+@dataclass(frozen=True)
 class ModelNotes:
     """Where a model comes from: the run and its epoch, how many hops it took, who took part, and why it stopped.
 
     `standard` has the statistics of all rows in raw units (None for a custom objective) and `ring_digest` is that of
-    the ring file. Of sealed laps, `questions` is how many were asked, and `doubt` says what of that was not as agreed.
+    the ring file. Of sealed laps, `questions` is how many were asked, and `doubt` says what of that was not as agreed; `privacy` is
+    the promise of ε, where there is one, under which nobody knows the statistics.
     """
 
     run: str
@@ -65,6 +90,7 @@ class ModelNotes:
     ring_digest: str
     questions: int = 0
     doubt: str = ""
+    privacy: PrivacyNotes | None = None
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,11 @@ from roundelay.algorithms.sealed.questions import (
     total_of,
 )
 from roundelay.algorithms.sealed.sealed_laps import SealedLaps
-from roundelay.kernels import Vector
+from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import my_seal
 from roundelay.problems import OwnProblem
+from roundelay.problems.row_problem import RowProblem
 
 if TYPE_CHECKING:
     from roundelay.agents.protocol.holder import HandOver, Holder
@@ -123,6 +124,7 @@ class Asking:
         self.algorithm: SealedLaps = holder.plan.algorithm
         assert holder.plan.choice is not None
         self.optimiser = holder.plan.choice.optimiser
+        self.noise = holder.plan.noise
         self.held = Questions()
         # Totals of this epoch as they stand on disk, for a replay; places at which this member answered in other epochs.
         self.on_disk: Callable[[], Iterable[Vector]] = tuple
@@ -147,6 +149,7 @@ class Asking:
             least,
             why,
             plan.stopping.questions,
+            plan.noise,
         )
 
     def check_answers(self, problem: OwnProblem) -> None:
@@ -213,7 +216,7 @@ class Asking:
         """The lap is closed: the masks have cancelled, and the optimiser is told the total."""
         held, dim = self.held, self.plan.dim
         last = held.answered[-1]
-        total = self.algorithm.grid.decode(baton.numbers[numbers_told(last.kind, dim) :])
+        total = self._decoded(last, baton.numbers[numbers_told(last.kind, dim) :])
         optimising = self._replayed()
         held.note(last._replace(total=total))
         if asked_in(last.kind) not in (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION):
@@ -230,6 +233,12 @@ class Asking:
             return self._end(Reason.CONTENT if found.converged else Reason.HOPS)
         except NoMinimiserError:
             return self._end(Reason.NO_MINIMUM)
+
+    def _decoded(self, one: Answered, words: Words) -> Vector:
+        """The numbers of a total: where noise was added, in steps of it."""
+        if self.noise is not None and asked_in(one.kind) != Asked.NOTHING:
+            return self.noise.decoded(one.number, words)
+        return self.algorithm.grid.decode(words)
 
     def _replayed(self) -> Optimising:
         """The optimiser, as it waits for the total of the last question: after a restart it is run again."""
@@ -273,15 +282,29 @@ class Asking:
         holder, grid = self.holder, self.algorithm.grid
         holder.note()
         place = question.moved(self.place)
+        noisy = self.noise is not None and question.asked != Asked.NOTHING
+        words = self._with_noise(number, place) if noisy else self._plain(number, question, place)
+        count = len(words) // grid.words
+        self.held.place = Place(np.array(place.point), np.array(place.direction))
+        told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
+        self.held.note(Answered(number, question.kind, told, None), count)
+        holder.held.hop = holder.first_hop + number + 1
+        return grid.add(words, self._mask(number, count))
+
+    def _plain(self, number: int, question: Question, place: Place) -> Words:
+        """The answer as it is."""
+        holder, grid = self.holder, self.algorithm.grid
         answer = answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
             raise holder.not_finite(f"answer to question {number}")
         grid.check(answer, self.plan.agents, "The largest number of this site's answer")
-        self.held.place = Place(np.array(place.point), np.array(place.direction))
-        told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
-        self.held.note(Answered(number, question.kind, told, None), len(answer))
-        holder.held.hop = holder.first_hop + number + 1
-        return grid.add(grid.encode(answer), self._mask(number, len(answer)))
+        return grid.encode(answer)
+
+    def _with_noise(self, number: int, place: Place) -> Words:
+        """The clipped records and this member's share of the noise, which is the same again whenever this question is."""
+        problem = self.holder.problem
+        assert self.noise is not None and isinstance(problem, RowProblem)
+        return self.noise.words(problem, 0, number, place.point, self.holder.secrets, self.me)
 
     def _mask(self, number: int, count: int) -> Words:
         """The mask of a question, for so many numbers; perhaps it has been prepared."""
@@ -325,6 +348,10 @@ class Asking:
             )
         if number >= self.plan.stopping.questions:
             raise BatonError(f"This is question {number}, but the ring file allows {self.plan.stopping.questions}.")
+        if self.noise is not None and (asked_in(baton.purpose) == Asked.NOTHING) != (number >= len(self.noise.laps)):
+            raise BatonError(
+                f"Question {number} is not one of the {len(self.noise.laps)} laps with noise that were planned: more would cost more than ε."
+            )
         told = baton.numbers[: numbers_told(baton.purpose, self.plan.dim)].view(np.float64)
         if not all_finite(told):
             raise BatonError("The baton tells a number that is not finite.")
@@ -372,12 +399,31 @@ class Asking:
         holder.held.ended_by = wishes[0] if wishes else baton.origin
         held.residual = float(baton.numbers[0])
         totals = list(self._told_totals(baton.numbers[ENDING + self.plan.dim :]))
+        if self.noise is not None:  # what it did to the model follows from them, also after a restart
+            for one, total in zip(tuple(held.answered), totals, strict=False):
+                held.note(one._replace(total=np.array(total)))
         held.doubt = (
             self.replayed_doubt(totals)
             if totals
             else "The sums are too long to be handed round, and were not replayed."
         )
         return baton
+
+    def covariance(self) -> Matrix | None:
+        """What noise has given to the unknowns, by the agreed optimiser on the totals; None where it did not come to its end."""
+        optimising = self.optimiser.questions(self.goal(self.start()))
+        try:
+            next(optimising)
+            for one in self.held.answered:
+                if one.total is None:
+                    return None
+                optimising.send(total_of(asked_in(one.kind), one.total, self.plan.dim))
+        except StopIteration as end:
+            found: Found = end.value
+            return found.covariance
+        finally:
+            optimising.close()
+        return None
 
     def _told_totals(self, numbers: Vector) -> Iterator[Vector]:
         begin = 0

@@ -186,8 +186,12 @@ class Holder:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a hop that is made again gives the same bits: all draws are keyed by the hop, so the function decides."""
-        return self.local.repeatable and not self._noisy
+        """Whether a hop that is made again gives the same bits: all draws are keyed by the hop, so the function decides.
+
+        An answer with noise is taken for one that does not, so that it is on disk before it leaves: asked elsewhere after a crash, the
+        same noise and mask would come twice, and cancel in the difference.
+        """
+        return self.local.repeatable and not self._noisy and self.plan.noise is None
 
     @property
     def finished(self) -> bool:

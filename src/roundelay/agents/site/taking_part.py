@@ -7,7 +7,7 @@ import os
 import secrets as system_secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +19,16 @@ from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan
-from roundelay.agents.data.fitting import model_of, read_model
-from roundelay.agents.data.models import FinalResiduals, Model, ModelNotes, read_vector, write_model, write_vector
+from roundelay.agents.data.fitting import model_of, noise_of, read_model
+from roundelay.agents.data.models import (
+    FinalResiduals,
+    Model,
+    ModelNotes,
+    PrivacyNotes,
+    read_vector,
+    write_model,
+    write_vector,
+)
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
@@ -306,12 +314,27 @@ class Site:
             ring_digest=signed.digest,
             questions=0 if asking is None else len(asking.held.answered),
             doubt="" if asking is None else asking.held.doubt,
+            privacy=_privacy(plan, holder),
         )
         if self.options.model is not None:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
             write_model(self.options.model, model, notes)
         return Ending(model, notes, held.estimate)
+
+
+def _privacy(plan: RingPlan, holder: Holder) -> PrivacyNotes | None:
+    """What was promised, and what noise has done to each coefficient."""
+    promise, noise = plan.task.promise, plan.noise
+    if promise is None or noise is None or holder.asking is None:
+        return None
+    covariance = holder.asking.covariance()
+    notes = PrivacyNotes(promise.epsilon, promise.delta, noise.rho, noise.leave_out)
+    if covariance is None:
+        return notes
+    slopes, of_intercept = noise_of(plan.task, covariance)
+    names = map(str, plan.task.features)
+    return replace(notes, noise=tuple(zip(names, slopes.tolist(), strict=True)), of_intercept=of_intercept)
 
 
 def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
@@ -344,6 +367,8 @@ def _why_it_stopped(plan: RingPlan, holder: Holder) -> str:
     if held.reason == Reason.NO_MINIMUM:
         return f"There is no best model: the ring stopped {after}."
     if asking is not None:
+        if asking.noise is not None:
+            return f"The {plan.agents} sites have made {asking.noise.laps_in_words}, as was planned, {after}."
         if held.reason == Reason.CONTENT:
             return f"The {plan.agents} sites have found the best fit {after}: all were asked there, and the sum of their slopes is 0."
         return f"The sites came no further {after}: the sum of their slopes is not 0 yet."

@@ -16,6 +16,7 @@ import numpy as np
 from roundelay.algorithms.sealed.quadratic_model import ROUNDING, Change, corrected, model_minimiser
 from roundelay.algorithms.sealed.questions import Asked, Question, Total
 from roundelay.algorithms.sealed.search import BELOW_ROUNDING, Search
+from roundelay.algorithms.sealed.shared_noise import SharedNoise
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Regulariser
 from roundelay.problems.regularisers import NoRegulariser
@@ -40,7 +41,8 @@ class Goal:
     """What everybody knows of the problem: its size, r, when to stop, and where the first point is.
 
     `values` and `hessians` say whether they can be asked for. `start` is where all stand at first: the origin, or a model that
-    all have. Where Σf_i is below `least` there is no minimiser, for the reason in `why_none`.
+    all have. Where Σf_i is below `least` there is no minimiser, for the reason in `why_none`. Under a promise of differential privacy
+    `noise` is what the members add, the totals are over records that count 1 each, and `ridge`/2 ‖z‖² is added in public.
     """
 
     dim: int
@@ -53,6 +55,8 @@ class Goal:
     least: float = -np.inf
     why_none: str = ""
     most: int = 1000
+    noise: SharedNoise | None = None
+    ridge: float = 0.0
 
     @property
     def origin(self) -> Vector:
@@ -83,11 +87,15 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Where an optimiser ended: the point, which all stand at, the residual there, and whether it is within the tolerance."""
+    """Where an optimiser ended: the point, which all stand at, the residual there, and whether it is within the tolerance.
+
+    `covariance` is what noise on the totals has given to the point, where there was any.
+    """
 
     point: Vector
     residual: float
     converged: bool
+    covariance: Matrix | None = None
 
 
 Asking = Generator[Question, Total, Found]

@@ -7,12 +7,15 @@ from typing import ClassVar, NamedTuple, Self
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
+from roundelay.algorithms.sealed.noisy_newton import NoisyNewton
 from roundelay.algorithms.sealed.optimisers import LBFGS, Auto, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.algorithms.sealed.shared_noise import GRID, SharedNoise
 from roundelay.algorithms.token_method import check_choice
-from roundelay.kernels.checks import whole_number
+from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 from roundelay.problems import Problem, Regulariser
 from roundelay.problems.regularisers import NoRegulariser, simple_shape
+from roundelay.problems.row_problem import RowProblem
 from roundelay.registry import register, registered
 
 # About how many laps each takes to its end, where nothing is known but the size.
@@ -45,6 +48,11 @@ class Smoothness(NamedTuple):
     has_values: bool
 
 
+def smoothness_of(problem: Problem) -> Smoothness:
+    """What is known of a problem."""
+    return Smoothness(problem.dim, problem.is_quadratic, problem.has_hessians, problem.has_values)
+
+
 class Choice(NamedTuple):
     """An optimiser, and why it."""
 
@@ -72,12 +80,20 @@ class SealedLaps:
     `optimiser` is "auto", which chooses by the problem's kind and size, or one of NormalEquations(), ConjugateGradients(),
     Newton() and LBFGS(), or its word, as "newton"; `choice(problem)` says what it is, and why. `regulariser` acts at the public point. Numbers are summed in fixed point with `bits` bits after the
     point, one word of 64 bits each, or with `wide` in two words, exact whatever the units.
+
+    Under a budget of ε no record counts more than a public amount: its features are scaled down to the norm `clip_row`, and the slope of
+    its loss is cut at `clip_slope` (for least squares the target, as the slope at 0; that of a logistic loss is never above 1). And the members add noise together, enough even where
+    `leave_out` of them add none; `noise_multiplier` follows from the budget (`under`). `docs/differential-privacy.md` has the argument.
     """
 
     optimiser: Optimiser | str = "auto"
     regulariser: Regulariser = NoRegulariser()
     bits: int = 44
     wide: bool = False
+    clip_row: float | None = None
+    clip_slope: float = 1.0
+    leave_out: int = 1
+    noise_multiplier: float = 0.0
 
     name: ClassVar[str] = "Sealed laps"
     tunable: ClassVar[tuple[Tunable, ...]] = ()
@@ -94,12 +110,28 @@ class SealedLaps:
         if not isinstance(self.wide, bool):
             raise ValueError(f"wide is {self.wide!r}: use True or False.")
         whole_number("bits", self.bits)
+        whole_number("leave_out", self.leave_out, least=0)
         _ = self.grid
         simple_shape(self.regulariser)
+        if finite_number("noise_multiplier", self.noise_multiplier, least=0.0) and self.clip_row is None:
+            raise ValueError(
+                "Noise promises nothing where one record may count any amount: say how much by "
+                "SealedLaps(clip_row=…, clip_slope=…)."
+            )
+        if self.noise_multiplier and not self.regulariser.is_zero:
+            raise ValueError(
+                "Under noise the fit has no regulariser, since what noise does to a coefficient at its kink is not known: leave it out."
+            )
+        if self.noise_multiplier and not isinstance(self.optimiser, Auto | NoisyNewton):
+            raise ValueError(
+                f"{_name(self.by)} would ask as often as the data want, and each answer costs privacy: leave it out."
+            )
 
     @property
     def grid(self) -> Grid:
-        """How answers stand in words."""
+        """How answers stand in words; with noise, in steps of it."""
+        if self.noise_multiplier:
+            return GRID
         return WideFixedPoint() if self.wide else FixedPoint(self.bits)
 
     def resolved(self, problem: Problem) -> Self:
@@ -108,12 +140,16 @@ class SealedLaps:
 
     def choice(self, problem: Problem) -> Choice:
         """The optimiser for this problem, and why; one that does not suit it is refused."""
-        known = Smoothness(problem.dim, problem.is_quadratic, problem.has_hessians, problem.has_values)
+        known = smoothness_of(problem)
+        if self.noise_multiplier:
+            check_records(problem)
         check_suits(self.by, known)
         return self.chosen(known)
 
     def chosen(self, known: Smoothness, waiting: float = 0.0) -> Choice:
         """The optimiser, and why; `waiting` is what a hop costs besides its numbers, in numbers."""
+        if isinstance(self.optimiser, Auto) and self.noise_multiplier:
+            return choose_noisy(known)
         if isinstance(self.optimiser, Auto):
             return choose(known, self.regulariser, waiting)
         return Choice(self.by, "as was asked for")
@@ -127,6 +163,19 @@ class SealedLaps:
     def parts(self) -> SealedMethod:
         """What the engine runs."""
         return SealedMethod(self.by, self.regulariser, self.grid, _name(self.by))
+
+    def under(self, noise_multiplier: float) -> Self:
+        """With the noise that a budget asks for."""
+        return replace(self, noise_multiplier=noise_multiplier)
+
+    def noise_for(self, known: Smoothness, agents: int, most_curvature: float) -> SharedNoise | None:
+        """What everybody knows of the noise; None where there is none."""
+        steps = self.chosen(known).optimiser
+        if not self.noise_multiplier or self.clip_row is None or not isinstance(steps, NoisyNewton):
+            return None
+        return SharedNoise(
+            known.dim, agents, self.clip_row, self.clip_slope, most_curvature, self.noise_multiplier, steps.parts, steps.of_curvature, self.leave_out
+        )  # fmt: skip
 
     def conditions(self, problem: Problem) -> Conditions:
         """It solves what is smooth, and with one minimum."""
@@ -142,10 +191,40 @@ def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
             f"{_name(optimiser)} are for quadratic functions such as least squares, which these are not: use Newton() or "
             'LBFGS(), or "auto".'
         )
-    if isinstance(optimiser, Newton | NormalEquations) and not known.has_hessians:
+    if isinstance(optimiser, Newton | NormalEquations | NoisyNewton) and not known.has_hessians:
         raise ValueError(
             f"{_name(optimiser)} needs Hessians, which the problem does not have: use LBFGS(), for which a gradient is enough."
         )
+
+
+def check_records(problem: Problem) -> None:
+    """Refuse what has no records that could be clipped, or some that count more than others."""
+    if not isinstance(problem, RowProblem):
+        raise ValueError(
+            f"A {type(problem).__name__} has no records that could be clipped, so that no ε can be promised: use a problem of rows, such "
+            "as LeastSquares or Logistic, or leave the budget out."
+        )
+    scales = problem.scales
+    if scales.max() > (1.0 + 1e-9) * scales.min():
+        raise ValueError(
+            "Under a promise of ε every record must count the same, and here those of one agent count more than those of another: use "
+            'weights="rows", or for least squares scale="half_sum".'
+        )
+
+
+def choose_noisy(known: Smoothness) -> Choice:
+    """Steps whose noise is fixed beforehand: one where the functions are quadratic."""
+    numbers = known.dim * (known.dim + 3) // 2
+    if known.is_quadratic:
+        return Choice(
+            NoisyNewton(1, 0.5),
+            f"the functions are quadratic, so that one lap of {numbers:,} numbers has all there is to know, and nothing is asked twice",
+        )
+    steps = NoisyNewton()
+    return Choice(
+        steps,
+        f"{steps.laps} laps of {numbers:,} numbers, as many whatever the data, the last with least noise",
+    )
 
 
 def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) -> Choice:

@@ -11,6 +11,7 @@ import typer
 
 from roundelay.cli.options import AsJson
 from roundelay.cli.ring.files import Links, Out, SignersFolder, read_invitations, read_links, sign_plan
+from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
 from roundelay.cli.ring.words import print_written
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ def plan(
     ] = EmptyCells.refuse,
     no_standardise: Annotated[bool, typer.Option("--no-standardise", help="Take the features as they are.")] = False,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no constant.")] = False,
+    epsilon: Epsilon = None,
+    delta: Delta = USUAL_DELTA,
+    bounds: Bounds = None,
+    leave_out: LeaveOut = 1,
+    longest_row: LongestRow = None,
     links: Links = None,
     first: Annotated[str | None, typer.Option(help="The site that has the token first.")] = None,
     warm: Annotated[
@@ -82,6 +88,8 @@ def plan(
       roundelay ring plan *.invitation.toml --folder oslo --task logistic --target outcome --out ring.toml
       roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --algorithm piadmm1
         --rho 10 --set defence=contribution-noise --links links.txt --out ring.toml
+      roundelay ring plan *.invitation.toml --folder oslo --task logistic --target outcome --out ring.toml
+        --epsilon 1.0 --bounds age=18:100 --bounds bmi=15:50
     """
     from roundelay.agents.agreement.epochs import plan_ring
     from roundelay.agents.agreement.plan import Stopping, Task
@@ -90,6 +98,7 @@ def plan(
     features, explained = _split(sites, target)
     fit = Task(task, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
     method = algorithm_for(fit, len(sites), algorithm, rho, settings or [], lasso)
+    fit, method = promised(fit, method, epsilon, delta, bounds or (), leave_out, longest_row)
     stopping = Stopping(_within(tolerance, method), hops, questions)
     planned = plan_ring(sites, read_links(links), method, fit, stopping, first, warm)
     _check_that_it_stops(planned)

@@ -13,6 +13,8 @@ import typer
 
 from roundelay.cli.output import stderr_console
 from roundelay.cli.ring.planning import Fit, algorithm_for, usual_tolerance
+from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
+from roundelay.cli.ring.words import print_coefficients
 
 if TYPE_CHECKING:
     from roundelay.agents.site.rehearsal import Rehearsal, Seat
@@ -30,6 +32,11 @@ def up(
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
     lasso: Annotated[float, typer.Option(help="λ of λ‖coefficients‖₁.")] = 0.0,
     tolerance: Annotated[float | None, typer.Option(help="Stop within this of the best fit.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = USUAL_DELTA,
+    bounds: Bounds = None,
+    leave_out: LeaveOut = 1,
+    longest_row: LongestRow = None,
     folder: Annotated[Path, typer.Option(help="Where the sites' folders go; it must not exist.")] = Path("out/ring"),
 ) -> None:
     """Try a whole ring on this machine: one process a site, with keys, certificates and journals of its own.
@@ -51,6 +58,7 @@ def up(
     names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
     fit = fit_by_all_others(header, target, task, ridge)
     method = algorithm_for(fit, agents, algorithm, rho, (), lasso)
+    fit, method = promised(fit, method, epsilon, delta, bounds or (), leave_out, longest_row)
     stopping = Stopping(usual_tolerance(method) if tolerance is None else tolerance)
     try:
         rehearsal = prepare_ring(folder, header, dict(zip(names, parts, strict=True)), fit, method, stopping)
@@ -60,9 +68,8 @@ def up(
     run_all(rehearsal)
     for seat, stored in zip(rehearsal.seats, rehearsal.models(), strict=True):
         typer.echo(f"{seat.name}, {seat.rows:,} rows: {stored.about.reason}")
-    model = rehearsal.models()[0].model
-    for name, value in (*model.coefficients, ("intercept", model.intercept)):
-        typer.echo(f"  {name:<24} {value: .6g}")
+    stored = rehearsal.models()[0]
+    print_coefficients(stored.model, stored.about.privacy)
     typer.echo(f"Every site has this model in its folder under {folder}.")
 
 

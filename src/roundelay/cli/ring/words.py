@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from roundelay.agents.agreement.ledger import Finding
     from roundelay.agents.agreement.plan import RingPlan
     from roundelay.agents.agreement.ringfile import SignedPlan
+    from roundelay.agents.data.models import Model, PrivacyNotes
 
 
 def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
@@ -32,6 +33,8 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
     typer.echo(f"\nThe baton goes {_way(plan)}.")
     typer.echo(f"It fits {plan.task.in_words}.")
     typer.echo(_method_in_words(plan))
+    if plan.noise is not None:
+        typer.echo(_promise_in_words(plan))
     typer.echo(_stop_in_words(plan))
     if new:
         typer.echo(f"\nNew against epoch {plan.epoch - 1}:")
@@ -100,6 +103,30 @@ def print_written(signed: SignedPlan, out: Path, folder: Path, as_json: bool) ->
     typer.echo(f"  roundelay ring accept {out.name} --folder …")
 
 
+def print_coefficients(model: Model, privacy: PrivacyNotes | None = None) -> None:
+    """A model, a line a coefficient; under a promise of ε with the standard deviation that noise has given it."""
+    lines = [*model.coefficients, *([] if model.kind == "custom" else [("intercept", model.intercept)])]
+    noise = {} if privacy is None else dict(privacy.noise)
+    if privacy is not None and privacy.of_intercept is not None:
+        noise["intercept"] = privacy.of_intercept
+    for name, value in lines:
+        typer.echo(f"  {name:<24} {value: .6g}" + (f"  ± {noise[name]:.2g} by noise" if name in noise else ""))
+    if privacy is not None:
+        typer.echo(f"The model keeps {privacy.words}")
+
+
+def _promise_in_words(plan: RingPlan) -> str:
+    """What is promised, and against whom."""
+    promise, noise = plan.task.promise, plan.noise
+    assert promise is not None and noise is not None
+    return (
+        f"Every record is promised ε = {promise.epsilon:g} at δ = {promise.delta:g}, where neighbouring means one record more or less "
+        f"(ρ = {noise.rho:.4g}): a row counts up to the length {noise.clip_row:g}, every site adds its share of the noise under the masks, and "
+        f"no other sums are formed. It holds against everybody as long as no more than {noise.leave_out} of the {plan.agents} sites leave "
+        f"their noise out or work together; against the {plan.agents - 1} others together a site has its own share alone."
+    )
+
+
 def _way(plan: RingPlan) -> str:
     if not plan.on_cycle:
         return f"on a random walk over {len(plan.links)} links"
@@ -120,6 +147,8 @@ def _method_in_words(plan: RingPlan) -> str:
 
 
 def _stop_in_words(plan: RingPlan) -> str:
+    if plan.noise is not None:
+        return f"It stops after {plan.noise.laps_in_words}, and one that tells the model."
     if plan.choice is not None:
         return f"It stops at the best fit, or after {plan.stopping.questions} questions at the latest."
     if plan.stopping.tolerance is None:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from roundelay.algorithms import TokenMethod
+from roundelay.algorithms.sealed.sealed_laps import SealedMethod
+from roundelay.algorithms.sealed.shared_noise import SharedNoise
 from roundelay.engine.monitors import Snapshot
 from roundelay.kernels import Integers, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.privacy.accounting.composition import Bound, composed_epsilon
 from roundelay.privacy.accounting.guarantee import Guarantee, check_delta, noise_multipliers
 from roundelay.privacy.accounting.reasons import why_no_guarantee
+from roundelay.privacy.accounting.sealed_sums import spent_by_sums, sum_multiplier
 from roundelay.privacy.accounting.sensitivities import Relation, relation_of
 from roundelay.problems import Problem
 
@@ -101,9 +104,18 @@ class PrivacyBudget:
         """What must not be exceeded."""
         return f"ε = {self.epsilon:g} at δ = {self.delta:g}"
 
-    def refusal(self, method: TokenMethod, problem: Problem) -> str:
+    @property
+    def noise_multiplier(self) -> float:
+        """σ over the sensitivity of a sum, or of several that share the budget, that costs ε."""
+        return sum_multiplier(self.epsilon, self.delta)
+
+    def spent_by(self, noise: SharedNoise) -> tuple[float, float]:
+        """ε and δ of sealed laps with this noise."""
+        return spent_by_sums(noise, self.delta), self.delta
+
+    def refusal(self, method: Any, problem: Problem) -> str:
         """Why there is no ε, or nothing where there is one."""
-        return why_no_guarantee(method, problem)
+        return "" if isinstance(method, SealedMethod) else why_no_guarantee(method, problem)
 
     def allowance(self, method: TokenMethod, problem: Problem, most: int) -> Callable[[int, int], bool]:
         """Whether an agent may have so many visits in all, of which there are `most` at the most."""
