@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +77,52 @@ def test_a_question_is_answered_once() -> None:
             ring[1].check(again, None)
 
 
+def of_another_member_state(told_otherwise: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Site 1 answers question 2, dies before that is on disk, and is asked question 2 again: elsewhere, or the same.
+
+    What its two neighbours see of it both times: the words that leave minus those that enter; and its two true answers.
+    """
+    words, answers = [], []
+    for again in (False, True):
+        ring = holders(rl.LBFGS())
+        baton = until(ring, hop=2, receiver=1)
+        if again and told_otherwise:
+            numbers = np.array(baton.numbers)
+            numbers[:DIM] = (numbers[:DIM].view(np.float64) + 0.25).view(np.uint64)
+            baton = baton._replace(numbers=numbers)
+        move = ring[1].act(baton)
+        assert move is not None and ring[1].asking is not None
+        words.append(move.baton.numbers[DIM:] - baton.numbers[DIM:])
+        point = ring[1].asking.place.point
+        answers.append(np.append(ring[1].problem.value(0, point), ring[1].problem.gradient(0, point)))
+    grid = rl.SealedLaps().grid
+    return grid.decode(words[1] - words[0]), answers[1] - answers[0]
+
+
+def test_a_question_that_is_replaced_after_a_crash_is_answered_under_another_mask() -> None:
+    """Otherwise the two neighbours would have the difference of two answers, which is the member's own."""
+    same, nothing = of_another_member_state(told_otherwise=False)
+    assert not same.any() and not nothing.any()  # the same question has the same words
+    seen, truth = of_another_member_state(told_otherwise=True)
+    assert np.abs(truth).max() < 100.0
+    assert np.abs(seen - truth).max() > 1000.0  # of numbers up to 2¹⁹ hardly one of four is as small by chance
+
+
+def test_members_who_were_told_different_things_form_no_sum() -> None:
+    """One member is asked elsewhere behind the others' backs: the masks do not cancel, and nobody learns anything."""
+    for behind_their_backs in (False, True):
+        ring = holders(rl.LBFGS())
+        baton = until(ring, hop=2, receiver=2)
+        told = baton.numbers[:DIM].view(np.float64)
+        asked = at_another_point(2)(baton) if behind_their_backs else baton
+        baton = ring[2].act(asked).baton  # type: ignore[union-attr]
+        numbers = np.concatenate([told.view(np.uint64), baton.numbers[DIM:]])
+        baton = ring[3].act(baton._replace(numbers=numbers)).baton  # type: ignore[union-attr]
+        total = rl.SealedLaps().grid.decode(baton.numbers[DIM:])
+        truth = sum(least_squares(me, DIM).gradient(0, told) for me in range(SITES))
+        assert (np.abs(total[1:] - truth).max() > 100.0) == behind_their_backs
+
+
 @pytest.mark.parametrize("hop", [0, 1, 3, 7])
 def test_questions_come_in_order(hop: int) -> None:
     ring = holders(rl.LBFGS())
@@ -135,16 +184,34 @@ def at_another_point(number: int) -> Meddle:
     return meddle
 
 
+@dataclass(frozen=True)
+class Astray:
+    """An optimiser that asks one question at a point of its own choosing."""
+
+    agreed: Any
+    number: int
+
+    def questions(self, goal: Goal) -> Optimising:
+        asking = self.agreed.questions(goal)
+        question = next(asking)
+        for number in count():
+            here = number == self.number and question.point is not None
+            total = yield replace(question, point=question.point + 0.1) if here else question
+            try:
+                question = asking.send(total)
+            except StopIteration as end:
+                return end.value
+        raise AssertionError
+
+
 @pytest.mark.parametrize(
     "optimiser", [rl.LBFGS(), rl.Newton(), rl.NormalEquations()], ids=lambda one: type(one).__name__
 )
 def test_a_question_that_the_optimiser_would_not_have_asked_is_named(optimiser: object) -> None:
     ring = holders(optimiser)
-    try:
-        list(hand_overs(ring, at_another_point(1)))
-    except BatonError as error:  # where it was the last, the end is at another point than the honest were asked at
-        assert "another point" in str(error)
-        return
+    assert ring[0].asking is not None
+    ring[0].asking.optimiser = Astray(optimiser, 1)
+    list(hand_overs(ring))
     for one in ring[1:]:
         assert one.asking is not None
         assert "Question 2 is not one that the agreed optimiser would have asked: site0" in one.asking.held.doubt

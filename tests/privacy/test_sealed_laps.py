@@ -53,8 +53,8 @@ class OnePairChosen:
     def key(self, first: int, second: int) -> bytes:
         return self.others.key(first, second)
 
-    def words(self, first: Any, second: Any, purpose: int, turns: Any, count: int) -> Words:
-        drawn = np.array(self.others.words(first, second, purpose, turns, count))
+    def words(self, first: Any, second: Any, purpose: int, turns: Any, count: int, about: bytes = b"") -> Words:
+        drawn = np.array(self.others.words(first, second, purpose, turns, count, about))
         for row, (one, other, turn) in enumerate(zip(first.tolist(), second.tolist(), turns.tolist(), strict=True)):
             if purpose == SEAL and {one, other} == set(self.pair) and turn in self.moved:
                 drawn[row] = self.grid.add(drawn[row], self.moved[turn])

@@ -40,8 +40,8 @@ class AgreedPairs:
 
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
     run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
-    stream of AES-256 in counter mode, under a key of the pair's key and the purpose (HMAC-SHA256) and with the turn as its nonce,
-    which is safe also where an observer knows what they have masked. Public keys must come over a
+    stream of AES-256 in counter mode, under a key of the pair's key and the purpose, and from a nonce of that key, the turn and what
+    the words are about (HMAC-SHA256 both), which is safe also where an observer knows what they have masked, and chooses what it is about. Public keys must come over a
     channel that nobody can forge: who can replace them can sit in the middle.
     """
 
@@ -74,22 +74,25 @@ class AgreedPairs:
             )
         return self._keys[second if first == self.me else first]
 
-    def words(self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int) -> Words:
+    def words(
+        self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int, about: bytes = b""
+    ) -> Words:
         """Uniform words modulo 2⁶⁴ of each pair, (pairs, count); this agent must be in all of them."""
         places = zip(first.tolist(), second.tolist(), np.asarray(turns).tolist(), strict=True)
         zeros = bytes(8 * count)
-        drawn = [self._stream(i, j, purpose, turn).update(zeros) for i, j, turn in places]
+        drawn = [self._stream(i, j, purpose, turn, about).update(zeros) for i, j, turn in places]
         whole = drawn[0] if len(drawn) == 1 else b"".join(drawn)
         return np.frombuffer(whole, "<u8").astype(np.uint64, copy=False).reshape(len(drawn), count)
 
-    def _stream(self, first: int, second: int, purpose: int, turn: int) -> Any:
-        """The stream of a pair for a purpose, from the turn on: AES-256 counts blocks behind the turn."""
+    def _stream(self, first: int, second: int, purpose: int, turn: int, about: bytes) -> Any:
+        """The stream of a pair for a purpose, from where the turn and what it is about put it."""
         other = second if first == self.me else first
         if (other, purpose) not in self._streams:
             key = hmac.digest(self.key(first, second), purpose.to_bytes(8, "little"), "sha256")
             self._streams[other, purpose] = _counter_mode(key)
-        stream = self._streams[other, purpose]
-        stream.reset_nonce(turn.to_bytes(8, "big") + bytes(8))
+        stream, where = self._streams[other, purpose], purpose.to_bytes(8, "little") + turn.to_bytes(8, "little")
+        # 128 bits that nobody can choose without the key: two streams of 2²⁰ blocks meet with a chance of 2⁻¹⁰⁷.
+        stream.reset_nonce(hmac.digest(self.key(first, second), where + about, "sha256")[:16])
         return stream
 
     @cached_property

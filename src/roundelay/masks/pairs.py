@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -39,8 +40,10 @@ class PairSecrets(Protocol):
     def key(self, first: int, second: int) -> bytes:
         """The 16 bytes that the two agents share, whichever of them is named first."""
 
-    def words(self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int) -> Words:
-        """Uniform words modulo 2⁶⁴ of each pair, (pairs, count); no two (purpose, turn) give the same."""
+    def words(
+        self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int, about: bytes = b""
+    ) -> Words:
+        """Uniform words modulo 2⁶⁴ of each pair, (pairs, count); no two (purpose, turn, about) give the same."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,19 @@ class SeededPairs:
         low, high = self._keys(np.array([first]), np.array([second]))
         return low.astype("<u8").tobytes() + high.astype("<u8").tobytes()
 
-    def words(self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int) -> Words:
+    def words(
+        self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int, about: bytes = b""
+    ) -> Words:
         """Uniform words modulo 2⁶⁴ of each pair, (pairs, count)."""
         low, high = self._keys(first, second)
+        what = int.from_bytes(sha256(about).digest()[:8], "little") if about else 0
         turn, blocks = np.asarray(turns).astype(np.uint64), -(-count // 4)
         words = np.empty((len(turn), blocks, 4), np.uint64)
         together = max(1, _BLOCK // max(len(turn), 1))  # many blocks of few pairs at once
         for begin in range(0, blocks, together):
             block = np.arange(begin, min(begin + together, blocks), dtype=np.uint64)
             keys, of_pair = (np.repeat(low, len(block)), np.repeat(high, len(block))), np.repeat(turn, len(block))
-            counter = (of_pair, np.full_like(of_pair, purpose), np.tile(block, len(turn)), np.zeros_like(of_pair))
+            counter = (of_pair, np.full_like(of_pair, purpose), np.tile(block, len(turn)), np.full_like(of_pair, what))
             drawn = np.stack(philox(*keys, counter), axis=-1)
             words[:, begin : begin + len(block)] = drawn.reshape(len(turn), len(block), 4)
         return words.reshape(len(turn), 4 * blocks)[:, :count]
@@ -130,13 +136,25 @@ def seals(secrets: PairSecrets, agents: int, dim: int, turn: int = 0, grid: Grid
     return sums
 
 
-def my_seal(secrets: PairSecrets, me: int, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD) -> Words:
-    """The mask of one agent, from its own secrets alone: row `me` of `seals`."""
-    return seal_with(secrets, me, others(me, agents), dim, turn, grid)
+def my_seal(
+    secrets: PairSecrets, me: int, agents: int, dim: int, turn: int = 0, grid: Grid = ONE_WORD, about: bytes = b""
+) -> Words:
+    """The mask of one agent, from its own secrets alone: row `me` of `seals`.
+
+    It is bound to what it is `about`: masks about different things have nothing in common, and they cancel only among agents
+    who mean the same.
+    """
+    return seal_with(secrets, me, others(me, agents), dim, turn, grid, about)
 
 
 def seal_with(
-    secrets: PairSecrets, me: int, partners: Integers, dim: int, turn: int = 0, grid: Grid = ONE_WORD
+    secrets: PairSecrets,
+    me: int,
+    partners: Integers,
+    dim: int,
+    turn: int = 0,
+    grid: Grid = ONE_WORD,
+    about: bytes = b"",
 ) -> Words:
     """What the secrets that one agent shares with these others put into its mask: what those can lift from its words."""
     rest, count = np.asarray(partners, np.int64), grid.words * dim
@@ -144,7 +162,7 @@ def seal_with(
     together = max(1, _BLOCK // max(count, 1))  # with millions of numbers one pair after another
     for begin in range(0, len(rest), together):
         block = rest[begin : begin + together]
-        between = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count)
+        between = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count, about)
         for before, chosen in enumerate((block > me, block < me)):
             if chosen.any():
                 sums[before] = grid.add(sums[before], grid.total(between[chosen]))

@@ -262,7 +262,6 @@ class Agent:
         else:
             await self._acknowledge(peer, frame)
         self._worked(took)
-        self.station.prepare()
 
     async def _take_long(self, peer: int, data: bytes, frame: Frame, baton: Baton) -> None:
         """Work on a baton in a thread while it is written to disk and acknowledged; neighbours are answered meanwhile."""
@@ -280,7 +279,6 @@ class Agent:
             await asyncio.to_thread(self.station.secure)
         await self._send_outgoing()
         await asyncio.to_thread(self.station.settle_some)
-        await asyncio.to_thread(self.station.prepare)
 
     async def _keep(self, peer: int, data: bytes, frame: Frame) -> None:
         await asyncio.to_thread(self.station.keep, peer, data, frame)

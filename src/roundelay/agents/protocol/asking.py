@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -49,7 +50,6 @@ LIKENESS = 1e-5
 ASIDE = 1e-3
 # What stands before the point in the baton that ends a run.
 ENDING = 1
-_NOTHING: tuple[int, Words] = (-1, np.zeros(0, np.uint64))
 
 
 class Answered(NamedTuple):
@@ -66,7 +66,10 @@ class Answered(NamedTuple):
 
 @dataclass(eq=False)
 class Questions:
-    """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet."""
+    """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet.
+
+    `chain` is a digest of all that was told and asked up to the last question.
+    """
 
     place: Place | None = None
     answered: list[Answered] = field(default_factory=list)
@@ -74,6 +77,7 @@ class Questions:
     residual: float = float("nan")
     doubt: str = ""
     numbers: int = 0
+    chain: bytes = b""
 
     def note(self, one: Answered, count: int = 0) -> None:
         """Keep it, and have it written; a new question adds so many numbers to those that will be told."""
@@ -84,6 +88,7 @@ class Questions:
     def take_up(self, answered: list[Answered], dim: int) -> None:
         """What the journal has of this epoch."""
         self.answered = answered
+        self.chain = self.chain if answered else b""  # that of another epoch tells nothing
         self.numbers = sum(numbers_asked(asked_in(one.kind), dim) for one in answered)
 
     def written(self) -> None:
@@ -116,6 +121,15 @@ def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None
     return points
 
 
+def following(chain: bytes, kind: int, told: Vector) -> bytes:
+    """The digest of all that was told and asked, with one more question.
+
+    Masks are bound to it. A member that dies before its answer is on disk, and is asked another question of the same number
+    then, answers that under another mask; and where two members were told different things, their masks do not cancel.
+    """
+    return sha256(chain + kind.to_bytes(8, "little") + np.ascontiguousarray(told, "<f8").tobytes()).digest()
+
+
 class Asking:
     """A member of a ring of sealed laps, on behalf of its holder."""
 
@@ -130,7 +144,6 @@ class Asking:
         self.on_disk: Callable[[], Iterable[Vector]] = tuple
         self.elsewhere: list[Vector] = []
         self._optimising: Optimising | None = None
-        self._prepared: tuple[int, Words] = _NOTHING
 
     # ------------------------------------------------------------ what all know
 
@@ -285,11 +298,13 @@ class Asking:
         noisy = self.noise is not None and question.asked != Asked.NOTHING
         words = self._with_noise(number, place) if noisy else self._plain(number, question, place)
         count = len(words) // grid.words
+        self.held.chain = following(self.held.chain or self.beginning, question.kind, question.told)
         self.held.place = Place(np.array(place.point), np.array(place.direction))
         told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
         self.held.note(Answered(number, question.kind, told, None), count)
         holder.held.hop = holder.first_hop + number + 1
-        return grid.add(words, self._mask(number, count))
+        turn = self.turn_of(number)
+        return grid.add(words, my_seal(holder.secrets, self.me, self.plan.agents, count, turn, grid, self.held.chain))
 
     def _plain(self, number: int, question: Question, place: Place) -> Words:
         """The answer as it is."""
@@ -306,27 +321,23 @@ class Asking:
         assert self.noise is not None and isinstance(problem, RowProblem)
         return self.noise.words(problem, 0, number, place.point, self.holder.secrets, self.me)
 
-    def _mask(self, number: int, count: int) -> Words:
-        """The mask of a question, for so many numbers; perhaps it has been prepared."""
-        prepared, mask = self._prepared
-        self._prepared = _NOTHING
-        words = self.algorithm.grid.words * count
-        return mask[:words] if prepared == number and len(mask) >= words else self._drawn(number, count)
-
-    def _drawn(self, number: int, count: int) -> Words:
-        turn = self.turn_of(number)
-        return my_seal(self.holder.secrets, self.me, self.plan.agents, count, turn, self.algorithm.grid)
-
     def turn_of(self, number: int) -> int:
         """The turn of the masks of a question: after those of the sums before the fit."""
         return 1 + len(self.holder.local.sums) + number
 
-    def prepare(self) -> None:
-        """Draw the mask of the next question while it is elsewhere: as long as the last one, of which it may be the beginning."""
-        if self.held.answered and self.holder.held.reason is None:
-            last = self.held.answered[-1]
-            number, count = last.number + 1, numbers_asked(asked_in(last.kind), self.plan.dim)
-            self._prepared = number, self._drawn(number, count)
+    @property
+    def beginning(self) -> bytes:
+        """A digest of the sums that were told before the first question: an answer follows from them too."""
+        return sha256(b"".join(total.tobytes() for total in self.holder.held.told)).digest()
+
+    def chains(self) -> Iterator[bytes]:
+        """What the mask of each question is about, as far as what was told is kept."""
+        chain = self.beginning
+        for one in self.held.answered:
+            if one.told is None:
+                return
+            chain = following(chain, one.kind, one.told)
+            yield chain
 
     def check(self, baton: Baton) -> None:
         """Refuse a question that no honest first member asks now."""

@@ -107,7 +107,7 @@ def record_of(holder: Holder) -> Record:
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
         -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
         float("nan") if asking is None else asking.held.residual,
-    )  # fmt: skip
+    ) + (b"" if asking is None else asking.held.chain)  # fmt: skip
     estimate = () if held.estimate is None else (held.estimate,)
     return Record(about, (*own, *estimate, *held.told))
 
@@ -116,7 +116,7 @@ def take_up(holder: Holder, record: Record) -> None:
     """Fill in what was held when the record was made."""
     held, asking = holder.held, holder.asking
     try:
-        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual = _ABOUT.unpack(
+        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual = _ABOUT.unpack_from(
             record.about
         )
     except struct.error as error:
@@ -126,6 +126,7 @@ def take_up(holder: Holder, record: Record) -> None:
         held.x[holder.me], held.y[holder.me], held.share[holder.me] = own
     else:
         asking.held.place, asking.held.residual = Place(*own) if own else None, residual
+        asking.held.chain = record.about[_ABOUT.size :]
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
     held.hop, held.ended_by = hop, ended_by
     held.reason = None if reason < 0 else Reason(reason)

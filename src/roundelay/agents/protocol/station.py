@@ -235,11 +235,6 @@ class Station:
         if not self.follows:
             self._settle()
 
-    def prepare(self) -> None:
-        """Do now, while the baton is elsewhere, what the next one will need."""
-        if self.holder.asking is not None:
-            self.holder.asking.prepare()
-
     def settle_some(self) -> None:
         """Now and then write a large state too, so that few hops have to be made again after a crash."""
         if len(self._unsettled) >= SETTLE_EVERY:

@@ -38,14 +38,16 @@ def measure_laps(member: Holder, rows: list[Passage], secrets: PairSecrets) -> P
     partners = neighbours_of(plan, member.me)
     laps: list[LapPart] = []
     truth: list[Vector] = []
+    chains = list(asking.chains())
     for one, added in added_words(rows, asking):
+        about = chains[one.number]
         grid, count, turn = (
             asking.algorithm.grid,
             numbers_asked(asked_in(one.kind), plan.dim),
             asking.turn_of(one.number),
         )
-        lifted = grid.negative(seal_with(secrets, member.me, np.array(partners), count, turn, grid))
-        opened = grid.negative(my_seal(secrets, member.me, plan.agents, count, turn, grid))
+        lifted = grid.negative(seal_with(secrets, member.me, np.array(partners), count, turn, grid, about))
+        opened = grid.negative(my_seal(secrets, member.me, plan.agents, count, turn, grid, about))
         assert one.told is not None
         laps.append(LapPart(one.kind, one.told, grid, grid.add(added, lifted), None))
         truth.append(grid.decode(grid.add(added, opened)))
