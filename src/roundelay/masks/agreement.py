@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from types import ModuleType
 from typing import Any
 
@@ -40,8 +41,8 @@ class AgreedPairs:
 
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
     run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
-    stream of AES-256 in counter mode, under a key of the pair's key and the purpose, and from a nonce of that key, the turn and what
-    the words are about (HMAC-SHA256 both), which is safe also where an observer knows what they have masked, and chooses what it is about. Public keys must come over a
+    stream of AES-256 in counter mode, under a key of the pair's key and the purpose (HMAC-SHA256), from a nonce of the pair's key, the
+    purpose, the turn and what the words are about (keyed BLAKE2b), which is safe also where an observer knows what they have masked, and chooses what it is about. Public keys must come over a
     channel that nobody can forge: who can replace them can sit in the middle.
     """
 
@@ -78,25 +79,27 @@ class AgreedPairs:
         self, first: Integers, second: Integers, purpose: int, turns: Integers, count: int, about: bytes = b""
     ) -> Words:
         """Uniform words modulo 2⁶⁴ of each pair, (pairs, count); this agent must be in all of them."""
-        places = zip(first.tolist(), second.tolist(), np.asarray(turns).tolist(), strict=True)
-        zeros = bytes(8 * count)
-        drawn = [self._stream(i, j, purpose, turn, about).update(zeros) for i, j, turn in places]
+        zeros, drawn = bytes(8 * count), []
+        for i, j, turn in zip(first.tolist(), second.tolist(), np.asarray(turns).tolist(), strict=True):
+            places, stream = self._streams.get((i, j, purpose)) or self._open(i, j, purpose)
+            place = places.copy()
+            place.update(turn.to_bytes(8, "little") + about)
+            # 128 bits that nobody can choose without the key: two streams of 2²⁰ blocks meet with a chance of 2⁻¹⁰⁷.
+            stream.reset_nonce(place.digest())
+            drawn.append(stream.update(zeros))
         whole = drawn[0] if len(drawn) == 1 else b"".join(drawn)
         return np.frombuffer(whole, "<u8").astype(np.uint64, copy=False).reshape(len(drawn), count)
 
-    def _stream(self, first: int, second: int, purpose: int, turn: int, about: bytes) -> Any:
-        """The stream of a pair for a purpose, from where the turn and what it is about put it."""
-        other = second if first == self.me else first
-        if (other, purpose) not in self._streams:
-            key = hmac.digest(self.key(first, second), purpose.to_bytes(8, "little"), "sha256")
-            self._streams[other, purpose] = _counter_mode(key)
-        stream, where = self._streams[other, purpose], purpose.to_bytes(8, "little") + turn.to_bytes(8, "little")
-        # 128 bits that nobody can choose without the key: two streams of 2²⁰ blocks meet with a chance of 2⁻¹⁰⁷.
-        stream.reset_nonce(hmac.digest(self.key(first, second), where + about, "sha256")[:16])
-        return stream
+    def _open(self, first: int, second: int, purpose: int) -> tuple[Any, Any]:
+        """The stream of a pair for a purpose, and what says where in it the words of a turn begin."""
+        name = purpose.to_bytes(8, "little")
+        places = blake2b(key=self.key(first, second), digest_size=16, person=name)
+        stream = _counter_mode(hmac.digest(self.key(first, second), name, "sha256"))
+        self._streams[first, second, purpose] = places, stream
+        return places, stream
 
     @cached_property
-    def _streams(self) -> dict[tuple[int, int], Any]:
+    def _streams(self) -> dict[tuple[int, int, int], tuple[Any, Any]]:
         return {}
 
     @cached_property

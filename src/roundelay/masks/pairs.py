@@ -158,15 +158,20 @@ def seal_with(
 ) -> Words:
     """What the secrets that one agent shares with these others put into its mask: what those can lift from its words."""
     rest, count = np.asarray(partners, np.int64), grid.words * dim
-    sums = [np.zeros(count, np.uint64), np.zeros(count, np.uint64)]  # with those after, and those before this agent
     together = max(1, _BLOCK // max(count, 1))  # with millions of numbers one pair after another
-    for begin in range(0, len(rest), together):
-        block = rest[begin : begin + together]
-        between = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count, about)
-        for before, chosen in enumerate((block > me, block < me)):
-            if chosen.any():
-                sums[before] = grid.add(sums[before], grid.total(between[chosen]))
-    return grid.add(sums[0], grid.negative(sums[1]))
+
+    def with_all(those: Integers) -> Words | None:
+        whole = None
+        for begin in range(0, len(those), together):
+            block = those[begin : begin + together]
+            drawn = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count, about)
+            summed = grid.total(drawn) if len(drawn) > 1 else drawn[0]
+            whole = summed if whole is None else grid.add(whole, summed)
+        return whole
+
+    after, before = with_all(rest[rest > me]), with_all(rest[rest < me])
+    mask = np.zeros(count, np.uint64) if after is None else after
+    return mask if before is None else grid.add(mask, grid.negative(before))
 
 
 # ------------------------------------------------------------ masks: numbers that cancel

@@ -298,10 +298,11 @@ class Asking:
         noisy = self.noise is not None and question.asked != Asked.NOTHING
         words = self._with_noise(number, place) if noisy else self._plain(number, question, place)
         count = len(words) // grid.words
-        self.held.chain = following(self.held.chain or self.beginning, question.kind, question.told)
+        kind, told = question.kind, question.told
+        self.held.chain = following(self.held.chain or self.beginning, kind, told)
         self.held.place = Place(np.array(place.point), np.array(place.direction))
-        told = np.array(question.told) if len(question.told) <= MOST_TOLD // 100 else None
-        self.held.note(Answered(number, question.kind, told, None), count)
+        kept = np.array(told) if len(told) <= MOST_TOLD // 100 else None
+        self.held.note(Answered(number, kind, kept, None), count)
         holder.held.hop = holder.first_hop + number + 1
         turn = self.turn_of(number)
         return grid.add(words, my_seal(holder.secrets, self.me, self.plan.agents, count, turn, grid, self.held.chain))
