@@ -61,8 +61,7 @@ def run_sealed(request: Request) -> Run:
             if not (np.isfinite(summed).all() and np.abs(place.point).max(initial=0.0) < FAR):
                 stop = "diverged"
                 break
-            method.grid.check(summed, problem.agents, "The largest number of an answer")
-            words = method.grid.encode(summed)
+            words = method.grid.encode(summed, problem.agents, "The largest number of an answer")
             if adding is not None:
                 words = _noisy_words(adding, problem, number, place, SeededPairs(seed))
             if options.transcript:

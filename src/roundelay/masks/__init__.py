@@ -38,6 +38,7 @@ from roundelay.masks.pairs import (
     mask_grid as mask_grid,
     my_mask as my_mask,
     my_seal as my_seal,
+    others as others,
     pads as pads,
     seal_with as seal_with,
     seals as seals,

@@ -83,7 +83,8 @@ class AgreedPairs:
         for i, j, turn in zip(first.tolist(), second.tolist(), np.asarray(turns).tolist(), strict=True):
             places, stream = self._streams.get((i, j, purpose)) or self._open(i, j, purpose)
             place = places.copy()
-            place.update(turn.to_bytes(8, "little") + about)
+            place.update(turn.to_bytes(8, "little"))
+            place.update(about)
             # 128 bits that nobody can choose without the key: two streams of 2²⁰ blocks meet with a chance of 2⁻¹⁰⁷.
             stream.reset_nonce(place.digest())
             drawn.append(stream.update(zeros))

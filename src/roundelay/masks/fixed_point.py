@@ -23,8 +23,8 @@ class Grid(Protocol):
     def check(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> None:
         """Refuse numbers of which `terms` like the largest would leave the range."""
 
-    def encode(self, values: NDArray[np.float64]) -> Words:
-        """The words of a vector of numbers, or of each row of a matrix."""
+    def encode(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> Words:
+        """The words of a vector of numbers, or of each row of a matrix, of which `terms` are to be summed."""
 
     def decode(self, words: Words) -> NDArray[np.float64]:
         """The numbers that words stand for."""
@@ -88,9 +88,9 @@ class FixedPoint:
                 f"use fewer bits, so that {largest * terms:g} lies below 2^(63 − bits)."
             )
 
-    def encode(self, values: NDArray[np.float64]) -> Words:
+    def encode(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> Words:
         """The words of numbers, each rounded to the grid."""
-        self.check(values)
+        self.check(values, terms, what)
         return np.rint(np.ldexp(np.asarray(values, np.float64), self.bits)).astype(np.int64).view(np.uint64)
 
     def decode(self, words: Words) -> NDArray[np.float64]:
@@ -136,10 +136,10 @@ class WideFixedPoint:
                 f"{what} is beyond 2^62 (about 4.6e18), so that it can't be added up exactly: use a larger unit everywhere."
             )
 
-    def encode(self, values: NDArray[np.float64]) -> Words:
+    def encode(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> Words:
         """The words of a vector of numbers, or of each row of a matrix."""
         numbers = np.asarray(values, np.float64)
-        self.check(numbers)
+        self.check(numbers, terms, what)
         size = np.abs(numbers)
         whole = np.floor(size)
         low = np.rint(np.ldexp(size - whole, 64))  # exact but for what lies below the grid
@@ -188,7 +188,7 @@ class PlainNumbers:
     def check(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> None:
         """Nothing is refused."""
 
-    def encode(self, values: NDArray[np.float64]) -> Words:
+    def encode(self, values: NDArray[np.float64], terms: int = 1, what: str = "A number") -> Words:
         """The bits of numbers."""
         return np.ascontiguousarray(values, np.float64).view(np.uint64)
 

@@ -156,22 +156,20 @@ def seal_with(
     grid: Grid = ONE_WORD,
     about: bytes = b"",
 ) -> Words:
-    """What the secrets that one agent shares with these others put into its mask: what those can lift from its words."""
+    """What the secrets that one agent shares with these others, in order, put into its mask: what those can lift from its words."""
     rest, count = np.asarray(partners, np.int64), grid.words * dim
+    mask: Words | None = None
     together = max(1, _BLOCK // max(count, 1))  # with millions of numbers one pair after another
-
-    def with_all(those: Integers) -> Words | None:
-        whole = None
-        for begin in range(0, len(those), together):
-            block = those[begin : begin + together]
-            drawn = secrets.words(np.full_like(block, me), block, SEAL, np.full_like(block, turn), count, about)
-            summed = grid.total(drawn) if len(drawn) > 1 else drawn[0]
-            whole = summed if whole is None else grid.add(whole, summed)
-        return whole
-
-    after, before = with_all(rest[rest > me]), with_all(rest[rest < me])
-    mask = np.zeros(count, np.uint64) if after is None else after
-    return mask if before is None else grid.add(mask, grid.negative(before))
+    for begin in range(0, len(rest), together):
+        block = rest[begin : begin + together]
+        between = secrets.words(np.full(len(block), me), block, SEAL, np.full(len(block), turn), count, about)
+        before = int((block < me).sum())
+        for part, taken in ((between[before:], False), (between[:before], True)):
+            if len(part):
+                summed = grid.total(part) if len(part) > 1 else part[0]
+                signed = grid.negative(summed) if taken else summed
+                mask = signed if mask is None else grid.add(mask, signed)
+    return np.zeros(count, np.uint64) if mask is None else mask
 
 
 # ------------------------------------------------------------ masks: numbers that cancel

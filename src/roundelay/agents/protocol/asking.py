@@ -19,6 +19,7 @@ from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, al
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
     HESSIANS,
+    STEP,
     VALUES,
     Asked,
     Place,
@@ -34,7 +35,7 @@ from roundelay.algorithms.sealed.questions import (
 from roundelay.algorithms.sealed.sealed_laps import SealedLaps
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.random import Words
-from roundelay.masks import my_seal
+from roundelay.masks import others, seal_with
 from roundelay.problems import OwnProblem
 from roundelay.problems.row_problem import RowProblem
 
@@ -144,6 +145,7 @@ class Asking:
         self.on_disk: Callable[[], Iterable[Vector]] = tuple
         self.elsewhere: list[Vector] = []
         self._optimising: Optimising | None = None
+        self._partners = others(self.me, self.plan.agents)
 
     # ------------------------------------------------------------ what all know
 
@@ -305,7 +307,7 @@ class Asking:
         self.held.note(Answered(number, kind, kept, None), count)
         holder.held.hop = holder.first_hop + number + 1
         turn = self.turn_of(number)
-        return grid.add(words, my_seal(holder.secrets, self.me, self.plan.agents, count, turn, grid, self.held.chain))
+        return grid.add(words, seal_with(holder.secrets, self.me, self._partners, count, turn, grid, self.held.chain))
 
     def _plain(self, number: int, question: Question, place: Place) -> Words:
         """The answer as it is."""
@@ -313,8 +315,7 @@ class Asking:
         answer = answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
             raise holder.not_finite(f"answer to question {number}")
-        grid.check(answer, self.plan.agents, "The largest number of this site's answer")
-        return grid.encode(answer)
+        return grid.encode(answer, self.plan.agents, "The largest number of this site's answer")
 
     def _with_noise(self, number: int, place: Place) -> Words:
         """The clipped records and this member's share of the noise, which is the same again whenever this question is."""
@@ -372,6 +373,8 @@ class Asking:
 
     def _check_new(self, baton: Baton, told: Vector) -> None:
         """Refuse a place at which this member has answered with other members."""
+        if not (self.plan.epoch or self.elsewhere or baton.purpose & STEP):
+            return  # there are no others yet
         question = question_of(baton.purpose, told, self.plan.dim)
         if question.step is not None and len(self.place.direction) != self.plan.dim:
             raise BatonError("The baton tells a step, but no direction has been told.")

@@ -288,8 +288,7 @@ class Holder:
         else:
             self._begin()
             grid, share = grid_of(self.method), self.held.share[self.me]
-            grid.check(share, self.plan.agents, "The largest share of the token")
-            words = grid.encode(share)
+            words = grid.encode(share, self.plan.agents, "The largest share of the token")
             share[:] = grid.decode(words)  # what is summed is what it has in the token
         self.held.summed = purpose + 1
         # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.

@@ -138,6 +138,8 @@ def answers(problem: Problem, asked: Asked, place: Place) -> Matrix:
         return np.zeros((agents, 0))
     if asked == Asked.HESSIAN_TIMES_DIRECTION:
         return np.array([problem.hessian_times(agent, point, place.direction) for agent in range(agents)])
+    if agents == 1:
+        return _own_answer(problem, asked, point)[None]
     points, columns = everywhere(problem, point), []
     if asked in VALUES:
         columns.append(problem.values(points)[:, None])
@@ -146,3 +148,14 @@ def answers(problem: Problem, asked: Asked, place: Place) -> Matrix:
         upper = np.triu_indices(dim)
         columns.append(np.array([problem.hessian(agent, point)[upper] for agent in range(agents)]))
     return np.concatenate(columns, axis=1)
+
+
+def _own_answer(problem: Problem, asked: Asked, point: Vector) -> Vector:
+    """What the one agent of a problem answers: a member of a ring, who need not go by way of matrices of all agents."""
+    gradient = problem.gradient(0, point)
+    if asked == Asked.GRADIENT:
+        return gradient
+    parts = [np.array([problem.value(0, point)])] * (asked in VALUES) + [gradient]
+    if asked in HESSIANS:
+        parts.append(problem.hessian(0, point)[np.triu_indices(problem.dim)])
+    return np.concatenate(parts)
