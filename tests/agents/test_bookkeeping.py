@@ -15,16 +15,19 @@ import roundelay as rl
 from roundelay.agents.agreement.differencing import DifferenceError
 from roundelay.agents.agreement.epochs import plan_with, plan_without
 from roundelay.agents.agreement.folder import accept_ring
-from roundelay.agents.agreement.ledger import LEDGER, Added, Ledger, LedgerError, Told, read_ledger
-from roundelay.agents.agreement.plan import Task
+from roundelay.agents.agreement.ledger import LEDGER, Added, Ledger, LedgerError, Told, read_ledger, spent
+from roundelay.agents.agreement.plan import Promise, Task
 from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.agents.data.fitting import half_range
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.links import transport
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
 from roundelay.agents.site.bookkeeping import Bookkeeper, lost_sums
 from roundelay.agents.site.taking_part import Ending
 from roundelay.algorithms.sealed.questions import asked_in, total_of
+from roundelay.algorithms.sealed.shared_noise import gaussian_delta
 from roundelay.cli.app import app
+from roundelay.privacy.accounting.sealed_sums import sum_multiplier
 from tests.agents.conftest import COLUMNS, invited, site
 from tests.agents.hospitals import NAMES, QUIET, TASK, Hospitals
 from tests.agents.world import least_squares
@@ -351,3 +354,36 @@ def test_the_agent_stops_with_a_sentence(hospitals: Hospitals, tmp_path: Path) -
     assert said.exit_code == 4, said.output
     assert "Narvik takes part no more." in said.stderr and "adds --despite-difference" in said.stderr
     assert "Traceback" not in said.stderr and len(sums_of(hospitals, "Oslo")) == 1
+
+
+def test_what_runs_with_noise_cost_on_the_same_data_adds_up(hospitals: Hospitals) -> None:
+    """Two runs at ε = 1 are one Gaussian mechanism with √2 times the ratio of signal to noise; more is refused where a site says so."""
+    task = replace(TASK, promise=Promise(1.0, 1e-6, (18.0, 140.0, -50.0), (90.0, 200.0, 50.0)))
+    multiplier = sum_multiplier(1.0, 1e-6)
+    noisy = rl.SealedLaps(
+        wide=True, clip_row=float(np.sqrt(task.dim)), clip_slope=half_range(task), noise_multiplier=multiplier
+    )
+    for _ in range(2):
+        hospitals.finish(hospitals.accept(hospitals.plan(task=task, algorithm=noisy)))
+    cost = spent(read_ledger(hospitals.folder / "Oslo").entries, hospitals.local("Oslo", task).digest)
+    assert cost.exact == 0 and cost.rho == pytest.approx(1.0 / multiplier**2)
+    assert gaussian_delta(multiplier / np.sqrt(2.0), cost.epsilon(1e-6)) == pytest.approx(1e-6)
+    assert 1.4 < cost.epsilon(1e-6) < 1.6
+    third = hospitals.accept(hospitals.plan(task=task, algorithm=noisy))
+    ended = hospitals.run(third, {"Oslo": replace(QUIET, most_epsilon=1.7)})
+    assert "would cost ε = 1.8" in str(ended["Oslo"]) and "this site allows 1.7" in str(ended["Oslo"])
+    assert isinstance(ended["Oslo"], LedgerError) and len(sums_of(hospitals, "Oslo")) == 2
+    said = CliRunner().invoke(app, ["ring", "ledger", "--folder", str(hospitals.folder / "Oslo")])
+    assert said.exit_code == 0 and "with noise: ε = 1 at δ = 1e-06" in said.output
+    assert f"All sums with noise together have cost ε = {cost.epsilon(1e-6):.3g} at δ = 1e-06" in said.output
+
+
+def test_no_epsilon_holds_after_exact_sums_on_the_same_data(hospitals: Hospitals) -> None:
+    hospitals.finish(hospitals.accept(hospitals.plan()))
+    task = replace(TASK, promise=Promise(1.0, 1e-6, (18.0, 140.0, -50.0), (90.0, 200.0, 50.0)))
+    noisy = rl.SealedLaps(
+        wide=True, clip_row=float(np.sqrt(task.dim)), clip_slope=half_range(task), noise_multiplier=sum_multiplier(1.0, 1e-6)
+    )  # fmt: skip
+    ring = hospitals.accept(hospitals.plan(task=task, algorithm=noisy))
+    ended = hospitals.run(ring, {"Oslo": replace(QUIET, most_epsilon=3.0)})
+    assert "exact sums of 1 other run" in str(ended["Oslo"])

@@ -117,7 +117,7 @@ def test_the_model_says_what_noise_did_to_each_coefficient_also_after_a_restart(
     world.up.clear()
     again = world._station("site2").holder
     assert _privacy(plan, again) == before
-    assert before.rho == pytest.approx(plan.zcdp)
+    assert before.rho == pytest.approx(plan.noise.rho)
     # In raw units, by what small changes of the unknowns do to the model.
     covariance = again.asking.covariance()  # type: ignore[union-attr]
     estimate = again.held.estimate
@@ -205,7 +205,7 @@ def test_a_plan_that_does_not_keep_its_promise_is_refused() -> None:
     with pytest.raises(ValueError, match="records that could be clipped"):
         replace(plan, task=Task("custom", dim=3))
     assert plan_of(task_of("least_squares"), 4, leave_out=3).noise.honest == 1  # type: ignore[union-attr]
-    assert ring_plan(["a", "b"], rl.SealedLaps(), 2, Stopping()).zcdp == np.inf
+    assert ring_plan(["a", "b"], rl.SealedLaps(), 2, Stopping()).noise is None
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import math
 import signal
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +63,10 @@ def agent(
     least_rows: Annotated[
         int, typer.Option(min=1, help="Stop where fewer rows than these make the difference to an earlier sum.")
     ] = 10,
+    most_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Refuse a run with which all sums with noise on these data would cost more ε than this."),
+    ] = None,
     despite_difference: DespiteDifference = False,
     experiment_seed: Annotated[
         int | None, typer.Option(help="EXPERIMENTS ONLY: replace all secrets by draws that anybody can repeat.")
@@ -94,6 +99,7 @@ def agent(
     options = SiteOptions(
         model=out or home / "model.json", warm=_warm(plan, warm), listen=listen, seed=experiment_seed,
         encrypted=not experiment_no_tls, privacy=limit, least_rows=least_rows, despite_difference=despite_difference,
+        most_epsilon=math.inf if most_epsilon is None else most_epsilon,
     )  # fmt: skip
     local = _local(plan, data, target, objective)
     console = stderr_console()

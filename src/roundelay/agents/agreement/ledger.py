@@ -23,6 +23,7 @@ from roundelay.agents.agreement.disk import PRIVATE, one_at_a_time, sync_folder
 from roundelay.agents.agreement.identity import fingerprint, identities, is_signed_by, sign
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.algorithms.sealed.shared_noise import epsilon_of_gaussian
 
 try:
     import msgspec
@@ -152,14 +153,15 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def added_by(signed: SignedPlan, data: Data, overruled: Iterable[Finding] = (), rho: float | None = None) -> Added:
+def added_by(signed: SignedPlan, data: Data, overruled: Iterable[Finding] = ()) -> Added:
     """The entry for the sums of an epoch."""
     plan = signed.plan
     members = tuple((member.name, _digits_of(member.certificate)) for member in plan.members)
     target = "" if plan.task.target is None else str(plan.task.target)
     return Added(
         now(), plan.run, plan.epoch, signed.digest, members, plan.task.kind, tuple(map(str, plan.task.features)), target,
-        plan.task.in_words, _how(plan), 0 if plan.choice is None else plan.stopping.questions, data, rho,
+        plan.task.in_words, _how(plan), 0 if plan.choice is None else plan.stopping.questions, data,
+        None if plan.noise is None else plan.noise.rho,
         tuple(dict.fromkeys(one.sentence for one in overruled)),
     )  # fmt: skip
 
@@ -323,6 +325,10 @@ class Spent(NamedTuple):
     def loss(self) -> float:
         """ρ of everything together."""
         return math.inf if self.exact else self.rho
+
+    def epsilon(self, delta: float) -> float:
+        """ε at δ of the sums with noise together: Gaussian mechanisms compose to one."""
+        return epsilon_of_gaussian(1.0 / math.sqrt(2.0 * self.rho), delta) if self.rho else 0.0
 
 
 def spent(entries: Iterable[Entry], data_digest: str | None = None) -> Spent:

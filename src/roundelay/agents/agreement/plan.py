@@ -295,11 +295,6 @@ class RingPlan:
         return self.algorithm.noise_for(self._known, self.agents, self.task.problem.most_curvature)
 
     @property
-    def zcdp(self) -> float:
-        """ρ of zero-concentrated differential privacy that the run costs a record; it adds up over runs. Infinite without noise."""
-        return np.inf if self.noise is None else self.noise.rho
-
-    @property
     def agents(self) -> int:
         """N."""
         return len(self.members)

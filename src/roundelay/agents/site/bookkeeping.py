@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from roundelay.agents.agreement.ledger import (
     now,
     overruling,
     read_ledger,
+    spent,
     write_entry,
 )
 from roundelay.agents.agreement.ringfile import SignedPlan
@@ -31,11 +33,22 @@ LEAST_ROWS = 10
 
 
 class Bookkeeper:
-    """The ledger of a site in one epoch; `least` is how few rows may make a difference."""
+    """The ledger of a site in one epoch.
 
-    def __init__(self, folder: Path, signed: SignedPlan, local: Local, least: int, despite_difference: bool) -> None:
+    `least` is how few rows may make a difference, and `most_epsilon` what all sums with noise on the same data may cost together.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        signed: SignedPlan,
+        local: Local,
+        least: int,
+        despite_difference: bool,
+        most_epsilon: float = math.inf,
+    ) -> None:
         self.folder, self.signed, self.local = folder, signed, local
-        self.least, self.despite_difference = least, despite_difference
+        self.least, self.despite_difference, self.most_epsilon = least, despite_difference, most_epsilon
 
     @cached_property
     def marked(self) -> Marked:
@@ -68,8 +81,28 @@ class Bookkeeper:
         plan = self.signed.plan
         if ledger.of(plan.run, plan.epoch) is not None:
             return ()
+        self._check_spent(ledger)
         own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.least)
         return self._passed(ledger, what_follows(self.folder, ledger, self.signed, self.marked.data, own))
+
+    def _check_spent(self, ledger: Ledger) -> None:
+        """Refuse sums with noise that would cost more, with those before on the same data, than the site allows."""
+        promise = self.signed.plan.task.promise
+        if promise is None or self.most_epsilon == math.inf:
+            return
+        new = added_by(self.signed, self.marked.data)
+        before, after = (spent(entries, self.local.digest) for entries in (ledger.entries, (*ledger.entries, new)))
+        if after.exact:
+            raise LedgerError(
+                f"These data have been added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
+                "ε holds against whoever has seen those: leave --most-epsilon out if that is what you want."
+            )
+        if after.epsilon(promise.delta) > self.most_epsilon:
+            raise LedgerError(
+                f"With this run all sums with noise on these data would cost ε = {after.epsilon(promise.delta):.3g} at δ = "
+                f"{promise.delta:g}, of which {before.epsilon(promise.delta):.3g} is spent; this site allows {self.most_epsilon:g}: plan the "
+                "ring with a smaller --epsilon, or allow more by --most-epsilon."
+            )
 
     def _passed(self, ledger: Ledger, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """What is let pass now; what is not, and was not before, is refused."""

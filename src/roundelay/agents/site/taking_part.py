@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets as system_secrets
 import time
@@ -73,7 +74,7 @@ class PrivacyLimit:
 class SiteOptions:
     """What an operator chooses for his own agent.
 
-    Where fewer than `least_rows` rows make the difference to an earlier sum, it adds to none, unless `despite_difference`. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    Sums with noise on the same data may cost `most_epsilon` together. Where fewer than `least_rows` rows make the difference to an earlier sum, it adds to none, unless `despite_difference`. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
     both are for experiments only.
     """
 
@@ -85,6 +86,7 @@ class SiteOptions:
     privacy: PrivacyLimit = PrivacyLimit()
     meter: bool = True
     least_rows: int = LEAST_ROWS
+    most_epsilon: float = math.inf
     despite_difference: bool = False
 
 
@@ -146,7 +148,9 @@ class Site:
 
     def _books(self, signed: SignedPlan) -> Bookkeeper:
         options = self.options
-        return Bookkeeper(self.folder, signed, self.local, options.least_rows, options.despite_difference)
+        return Bookkeeper(
+            self.folder, signed, self.local, options.least_rows, options.despite_difference, options.most_epsilon
+        )
 
     def _holder(self, plan: RingPlan, before_adding: BeforeAdding) -> Holder:
         me = plan.number_of(self.name)

@@ -182,5 +182,16 @@ def gaussian_delta(multiplier: float, epsilon: float) -> float:
     return _normal(mu / 2.0 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2.0 - epsilon / mu)
 
 
+def epsilon_of_gaussian(multiplier: float, delta: float) -> float:
+    """ε of a Gaussian mechanism at δ: where `gaussian_delta`, which falls with ε, is δ."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(multiplier, high) > delta:
+        low, high = high, 2.0 * high
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(multiplier, middle) > delta else (low, middle)
+    return high
+
+
 def _normal(x: float) -> float:
     return 0.5 * math.erfc(-x / math.sqrt(2.0))

@@ -11,7 +11,10 @@ from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import Folder
 
 if TYPE_CHECKING:
-    from roundelay.agents.agreement.ledger import Added, Ledger
+    from roundelay.agents.agreement.ledger import Added, Ledger, Spent
+
+# At which ε is told.
+DELTA = 1e-6
 
 
 def ledger(folder: Folder, as_json: AsJson = False) -> None:
@@ -35,13 +38,15 @@ def ledger(folder: Folder, as_json: AsJson = False) -> None:
             {
                 "sums": [_content(read, one) for one in read.added],
                 "rho": cost.rho,
+                "epsilon": cost.epsilon(DELTA),
+                "delta": DELTA,
                 "exact": cost.exact,
                 "torn": read.torn,
             }
         )
     else:
         _print(read)
-        typer.echo(_cost_in_words(cost.rho, cost.exact))
+        typer.echo(_cost_in_words(cost))
         if read.torn:
             typer.echo(
                 f"{read.torn} bytes of a line that was never finished stand at the end: the agent died while it wrote them, before "
@@ -52,6 +57,8 @@ def ledger(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def _print(read: Ledger) -> None:
+    from roundelay.agents.agreement.ledger import spent
+
     if not read.added:
         typer.echo("This site has added to no sum yet.")
     for one in read.added:
@@ -66,7 +73,9 @@ def _print(read: Ledger) -> None:
         typer.echo(
             f"  on {rows}{'' if total is None else f' of {total:,} in all'}, digest {one.data.digest[:16] or 'not known'}"
         )
-        typer.echo("  exact sums, without noise" if one.rho is None else f"  with noise, rho = {one.rho:g}")
+        typer.echo(
+            "  exact sums, without noise" if one.rho is None else f"  with noise: {_epsilon_in_words(spent([one]))}"
+        )
         for finding in _overruled(read, one):
             typer.echo(f"  OVERRULED: {finding}")
 
@@ -95,9 +104,13 @@ def _overruled(read: Ledger, one: Added) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one.overruled, *later)))
 
 
-def _cost_in_words(rho: float, exact: int) -> str:
-    noisy = f"Sums with noise have cost rho = {rho:g} of differential privacy together" if rho else ""
-    plain = f"{exact} {'run' if exact == 1 else 'runs'} of exact sums" if exact else ""
+def _epsilon_in_words(cost: Spent) -> str:
+    return f"ε = {cost.epsilon(DELTA):.3g} at δ = {DELTA:g}, ρ = {cost.rho:.3g}"
+
+
+def _cost_in_words(cost: Spent) -> str:
+    noisy = f"All sums with noise together have cost {_epsilon_in_words(cost)}" if cost.rho else ""
+    plain = f"{cost.exact} {'run' if cost.exact == 1 else 'runs'} of exact sums" if cost.exact else ""
     if noisy and plain:
         return f"{noisy}; {plain} besides promise none."
     return (
