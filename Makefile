@@ -7,7 +7,7 @@ export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 .PHONY: demo test tests quick soak lint bench house field reproduce format clean help
 
 help:
-	@echo "make demo    five sites fit one model to real data, one of them is killed on the way"
+	@echo "make demo    five sites fit one model to real data by two methods, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
 	@echo "make quick   most tests, in a minute or so once they are compiled: no rings of processes, no browser, not the paper's study"
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
@@ -46,6 +46,8 @@ bench: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ring]"
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py --dim 1000000 --rounds 3
+	PYTHONPATH=. $(BIN)/python benchmarks/sealed_hops.py
+	PYTHONPATH=. $(BIN)/python benchmarks/sealed_hops.py --dim 1000000 --rounds 3
 
 house: .venv/installed
 	$(BIN)/python scripts/house.py $(COMMIT)

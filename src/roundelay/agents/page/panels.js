@@ -6,7 +6,7 @@ import { journal, known, leak as leakInWords, measured, seconds, stateOf, STATES
 const cell = (head, content, attributes = {}) => element("td", { "data-head": head, ...attributes }, element("span", {}, content));
 
 const linkRow = (link, status) => {
-  const state = stateOf(link);
+  const state = stateOf(link, status);
   const badge = element("span", { class: `badge ${state}` }, STATES[state]);
   return element(
     "tr",
@@ -20,7 +20,7 @@ const linkRow = (link, status) => {
 };
 
 export const showLinks = (status) =>
-  refill(byId("links"), [status.links, status.epoch], () => status.links.map((link) => linkRow(link, status)));
+  refill(byId("links"), [status.links, status.epoch, status.doing], () => status.links.map((link) => linkRow(link, status)));
 
 const meter = (leak) => {
   const part = known(leak);

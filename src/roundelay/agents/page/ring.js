@@ -56,7 +56,7 @@ class Circle {
 const build = (status, circle) => {
   const { members, order } = status;
   const { places } = circle;
-  const states = new Map(status.links.map((link) => [link.name, stateOf(link)]));
+  const states = new Map(status.links.map((link) => [link.name, stateOf(link, status)]));
   const memberAt = (place) => members[order[place % places]];
   const parts = [], adjacent = new Set();
   for (let place = 0; place < places; place += 1) {
@@ -116,7 +116,7 @@ export class Ring {
     if (!status || !this.node.clientWidth) return;
     this.circle = new Circle(this.node.clientWidth, status.order.length);
     const { width, height } = this.circle;
-    refill(this.still, [status.members, status.order, status.links.map(stateOf), width], () => {
+    refill(this.still, [status.members, status.order, status.links.map((link) => stateOf(link, status)), width], () => {
       this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
       this.drawing.setAttribute("width", width);
       return build(status, this.circle);

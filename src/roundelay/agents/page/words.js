@@ -63,17 +63,20 @@ export const run = (status) => {
 };
 
 // A link that never was up and of which nothing bad is known is still being opened.
-export const stateOf = (link) => {
+// After the end neighbours go, and that is no trouble.
+export const stateOf = (link, status) => {
   if (link.up) return "up";
+  if (status.doing === "finished") return "closed";
   return link.broken || link.trouble ? "down" : "unknown";
 };
-export const STATES = { up: "up", down: "down", unknown: "not up yet" };
+export const STATES = { up: "up", down: "down", unknown: "not up yet", closed: "closed" };
 
 export const trouble = (link, status) => {
+  if (stateOf(link, status) === "closed") return "";
   if (link.trouble) return sentence(link.trouble);
   if (link.up && link.epoch >= 0 && link.epoch !== status.epoch)
     return `It is in epoch ${link.epoch} of the ring, this site in epoch ${status.epoch}.`;
-  return stateOf(link) === "down" ? "No reason is known." : "";
+  return stateOf(link, status) === "down" ? "No reason is known." : "";
 };
 
 // What a person should look at now.
@@ -82,7 +85,7 @@ export const troubles = (status) => {
   const over = status.doing === "finished"; // then neighbours may go
   for (const link of status.links) {
     const why = link.trouble ? ` ${sentence(link.trouble)}` : "";
-    if (stateOf(link) === "down" && !over)
+    if (stateOf(link, status) === "down")
       said.push(`The link to ${link.name} is down.${why} Nothing is lost: what has to be handed on is in the journal, and goes out when the link is up again.`);
     else if (link.up && link.trouble) said.push(`There is trouble with ${link.name}:${why}`);
   }
@@ -123,7 +126,7 @@ export const place = (status, quiet) => {
 
 export const ring = (status) => {
   const names = status.order.map((number) => status.members[number].name);
-  const links = status.links.map((link) => `the link to ${link.name} is ${STATES[stateOf(link)]}`);
+  const links = status.links.map((link) => `the link to ${link.name} is ${STATES[stateOf(link, status)]}`);
   return `A ring: the ${what(status)} goes from ${names.join(" to ")} and back. This site is ${status.site}; ${links.join(", ")}.`;
 };
 

@@ -217,7 +217,7 @@ def _side_by_side(runs: tuple[Shown, Shown]) -> None:
     quantities = list(dict.fromkeys(quantity for one in readings for quantity in one))
     if quantities:
         shown.add_section()
-        shown.add_row("two neighbours can know, in parts of its size,", "", "")
+        shown.add_row("two neighbours can know (relative error)", "", "")
     for quantity in quantities:
         shown.add_row(f"  {quantity}", *(_known(one.get(quantity)) for one in readings))
     typer.echo("\nSide by side:")
