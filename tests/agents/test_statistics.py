@@ -29,7 +29,7 @@ NUMBERS = st.one_of(
     st.floats(-1.0, 1.0),
     st.floats(-1e-15, 1e-15),
     st.integers(-9, 9).map(lambda halves: halves * GRID / 2),
-    st.integers(-(2**62), 2**62).map(float),
+    st.integers(-(2**56), 2**56).map(float),
     st.sampled_from([0.0, -0.0, GRID, -GRID, LARGEST, -LARGEST, 5e-324, -1.0, 2.0**32, -(2.0**32)]),
 )
 

@@ -30,7 +30,7 @@ def test_comparing_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     example("compare_methods").main(seeds=2, figure=str(figure))
     printed = capsys.readouterr().out
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert printed.count("units to 1e-6") == 3 and "inf" not in printed
+    assert printed.count("units to 1e-6") == 4 and "inf" not in printed
 
 
 def test_unequal_hospitals_reach_the_pooled_fit(capsys: pytest.CaptureFixture[str]) -> None:

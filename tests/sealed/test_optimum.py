@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.huber_problem import Huber
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize, nnls
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -15,6 +14,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 import roundelay as rl
 from roundelay.algorithms.sealed.optimisers import Goal, NoMinimiserError
 from tests.sealed.support import (
+    Huber,
     apart,
     huber,
     ill_conditioned,
