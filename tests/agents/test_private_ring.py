@@ -273,3 +273,24 @@ def test_the_command_line_says_what_is_promised_and_refuses_what_is_not(
     ):
         refused = run_cli(*plan, *more)
         assert refused.exit_code == 2 and words in refused.stderr, (more, refused.output)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--delta", "1e-7"), "--delta is for a promise of differential privacy"),
+        (("--leave-out", "2"), "--leave-out is for a promise of differential privacy"),
+        (("--longest-row", "2"), "--longest-row is for a promise of differential privacy"),
+        (("--lasso", "-1"), "--lasso is -1: use a number from 0 on."),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("age,outcome\n1,2\n3,4\n5,7\n")
+    folder = str(tmp_path / "ring")
+    result = run_cli("up", "--data", str(table), "--target", "outcome", "--agents", "2", "--folder", folder, *words)
+    assert result.exit_code == 2 and said in result.output
+
+
+def test_a_folder_that_is_no_site_s_has_no_ledger(tmp_path: Path) -> None:
+    assert run_cli("ledger", "--folder", str(tmp_path / "nowhere")).exit_code == 2

@@ -65,7 +65,7 @@ def agent(
     ] = 10,
     most_epsilon: Annotated[
         float | None,
-        typer.Option(help="Refuse a run with which all sums with noise on these data would cost more ε than this."),
+        typer.Option(help="Refuse a run with which all sums of this site would cost more ε than this."),
     ] = None,
     despite_difference: DespiteDifference = False,
     experiment_seed: Annotated[

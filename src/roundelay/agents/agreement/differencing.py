@@ -229,6 +229,9 @@ def findings(
     Without `own` the data of the new sum are not known yet, and may be those of any earlier sum. A `newcomer` to a run that has
     begun does not know what was summed before it came.
     """
+    if new.rho is not None:
+        return ()  # what sums with noise tell together is reckoned in ε
+    earlier = [one for one in earlier if one.rho is None]
     learned: dict[str, _Learned] = {}
     said: dict[Finding, None] = {}
     for thing in things(new, earlier):
@@ -256,7 +259,9 @@ def findings(
 
 def comparable(new: Added, earlier: Sequence[Added]) -> tuple[Added, ...]:
     """The earlier sums that told of something that the new one tells of too."""
-    return tuple(one for one in earlier if (one.columns & new.columns if new.columns else not one.columns))
+    return tuple(
+        one for one in earlier if one.rho is None and (one.columns & new.columns if new.columns else not one.columns)
+    )
 
 
 def _own_changes(thing: Thing, before: Knowledge, after: Knowledge, new: Added, own: OwnRows) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.agents.agreement.invitations import Invitation, check_fits_task, check_same_columns
-from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.plan import CUSTOM, Member, RingPlan, Stopping, Task
 from roundelay.networks import Network
 from roundelay.networks.network_checks import join_names, shorten_names
 from roundelay.tables import in_short
@@ -111,12 +111,21 @@ def _next(plan: RingPlan, members: Sequence[Member], links: Pairs, previous: str
     arranged = arrange(members, links, first)
     return replace(
         plan,
+        algorithm=_for_as_many(plan, len(arranged.members)),
         epoch=plan.epoch + 1,
         members=arranged.members,
         order=arranged.order,
         links=arranged.links,
         previous=previous,
     )
+
+
+def _for_as_many(plan: RingPlan, agents: int) -> Any:
+    """The algorithm for another number of sites, whose functions add up to N times the pooled one: so does λ‖x‖₁."""
+    regulariser: Any = getattr(plan.algorithm, "regulariser", None)
+    if plan.task.kind == CUSTOM or not hasattr(regulariser, "weight"):
+        return plan.algorithm
+    return replace(plan.algorithm, regulariser=replace(regulariser, weight=regulariser.weight * agents / plan.agents))
 
 
 def _old_links(plan: RingPlan, members: Sequence[Member]) -> list[tuple[str, str]]:

@@ -62,6 +62,7 @@ def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
 
 # A record may be given away with the chance δ: beyond this that is no promise.
 LARGEST_DELTA = 1e-3
+LARGEST_BOUND = 1e100
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class Promise:
         if len(self.low) != len(self.high):
             raise ValueError("Some bounds have no other end: give each column a lowest and a highest value.")
         for low, high in zip(self.low, self.high, strict=True):
+            if max(abs(low), abs(high)) > LARGEST_BOUND:
+                raise ValueError(f"The bounds {low:g} and {high:g} bound nothing: use numbers below {LARGEST_BOUND:g}.")
             if not finite_number("A lower bound", low) < finite_number("An upper bound", high):
                 raise ValueError(
                     f"The bounds {low:g} and {high:g} have nothing between them: give the lower one first."
@@ -273,6 +276,11 @@ class RingPlan:
                     "A promise of ε and noise in the sums belong together: use sealed laps, and plan the ring again."
                 )
             return
+        if self.stopping.questions <= len(noise.laps):
+            raise ValueError(
+                f"The fit takes {len(noise.laps) + 1} questions under a promise of ε, but {self.stopping.questions} are allowed: use more "
+                "--questions."
+            )
         if self.epoch or self.warm:
             raise ValueError(
                 "A promise of ε is for one run with the members that it began with, from a model that tells nothing: what was told "

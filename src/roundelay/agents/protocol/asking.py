@@ -49,6 +49,8 @@ MOST_TOLD = 2_000_000
 LIKENESS = 1e-5
 # A new epoch begins this far from where the last one was, in parts of its size: no point is asked again with other members.
 ASIDE = 1e-3
+# Under a promise of ε no point is farther away: beyond, products of finite numbers are none.
+FARTHEST = 1e100
 # What stands before the point in the baton that ends a run.
 ENDING = 1
 
@@ -122,6 +124,12 @@ def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None
     return points
 
 
+def digest_of(told: Iterable[Vector]) -> bytes:
+    """A digest of the sums that all were told, each behind its length."""
+    pieces = (np.ascontiguousarray(total, "<f8").tobytes() for total in told)
+    return sha256(b"".join(len(piece).to_bytes(8, "little") + piece for piece in pieces)).digest()
+
+
 def following(chain: bytes, kind: int, told: Vector) -> bytes:
     """The digest of all that was told and asked, with one more question.
 
@@ -153,6 +161,8 @@ class Asking:
         """What is to be found, from where."""
         problem, plan = self.holder.problem, self.plan
         least, why = self.holder.local.no_minimiser(self.holder.held.told)
+        if not self.algorithm.regulariser.is_zero:
+            least = -np.inf  # which ends what would go on for ever
         return Goal(
             plan.dim,
             plan.agents,
@@ -330,7 +340,7 @@ class Asking:
     @property
     def beginning(self) -> bytes:
         """A digest of the sums that were told before the first question: an answer follows from them too."""
-        return sha256(b"".join(total.tobytes() for total in self.holder.held.told)).digest()
+        return digest_of(self.holder.held.told)
 
     def chains(self) -> Iterator[bytes]:
         """What the mask of each question is about, as far as what was told is kept."""
@@ -368,6 +378,8 @@ class Asking:
         told = baton.numbers[: numbers_told(baton.purpose, self.plan.dim)].view(np.float64)
         if not all_finite(told):
             raise BatonError("The baton tells a number that is not finite.")
+        if self.noise is not None and np.abs(told).max(initial=0.0) > FARTHEST:
+            raise BatonError("The baton tells a point beyond all measure, where no record's answer could be clipped.")
         if adds:
             self._check_new(baton, told)
 

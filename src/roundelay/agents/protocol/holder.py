@@ -14,7 +14,7 @@ import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, question_sizes
+from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, digest_of, question_sizes
 from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
 from roundelay.algorithms.parts.defences import ContributionNoise
@@ -294,7 +294,10 @@ class Holder:
         # The mask of a sum is used once: every epoch has secrets of its own, every sum its turn.
         turn = 0 if purpose == len(self.local.sums) else purpose + 1
         count = len(words) // grid.words
-        return grid.add(words, my_seal(self.secrets, self.me, self.plan.agents, count, turn, grid))
+        # A summand follows from what was told before: who was told something else gets no sum with the others.
+        told = self.held.told[:purpose]
+        about = digest_of(told) if told else b""
+        return grid.add(words, my_seal(self.secrets, self.me, self.plan.agents, count, turn, grid, about))
 
     def _sum(self, purpose: int) -> HandOver:
         return self.start_lap(Phase.SUM, purpose, self.first_hop, self._summand(purpose))

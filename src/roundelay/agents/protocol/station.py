@@ -108,6 +108,9 @@ class Station:
             self.holder.held.summed = 0
             self.holder.held.reason = None
             self.holder.held.estimate = None
+            if self.holder.asking is not None and self.holder.local.sums:
+                # Other rows have other means and deviations, and the last point was in units of those.
+                self.holder.held.told, self.holder.asking.held.place = (), None
 
     def _take_up_questions(self, asking: Asking) -> None:
         """The questions of this epoch, and where this member answered in earlier ones."""

@@ -35,7 +35,7 @@ LEAST_ROWS = 10
 class Bookkeeper:
     """The ledger of a site in one epoch.
 
-    `least` is how few rows may make a difference, and `most_epsilon` what all sums with noise on the same data may cost together.
+    `least` is how few rows may make a difference, and `most_epsilon` what all sums of the site may cost together, all with noise.
     """
 
     def __init__(
@@ -88,18 +88,24 @@ class Bookkeeper:
     def _check_spent(self, ledger: Ledger) -> None:
         """Refuse sums with noise that would cost more, with those before on the same data, than the site allows."""
         promise = self.signed.plan.task.promise
-        if promise is None or self.most_epsilon == math.inf:
+        if self.most_epsilon == math.inf:
             return
+        if promise is None:
+            raise LedgerError(
+                "This run forms exact sums, which promise no ε, but this site allows so much and no more: plan the ring with --epsilon, or "
+                "leave --most-epsilon out."
+            )
+        # All that this site ever added to: the same people may stand in other columns, and in another order.
         new = added_by(self.signed, self.marked.data)
-        before, after = (spent(entries, self.local.digest) for entries in (ledger.entries, (*ledger.entries, new)))
+        before, after = (spent(entries) for entries in (ledger.entries, (*ledger.entries, new)))
         if after.exact:
             raise LedgerError(
-                f"These data have been added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
+                f"This site has added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
                 "ε holds against whoever has seen those: leave --most-epsilon out if that is what you want."
             )
         if after.epsilon(promise.delta) > self.most_epsilon:
             raise LedgerError(
-                f"With this run all sums with noise on these data would cost ε = {after.epsilon(promise.delta):.3g} at δ = "
+                f"With this run all sums of this site would cost ε = {after.epsilon(promise.delta):.3g} at δ = "
                 f"{promise.delta:g}, of which {before.epsilon(promise.delta):.3g} is spent; this site allows {self.most_epsilon:g}: plan the "
                 "ring with a smaller --epsilon, or allow more by --most-epsilon."
             )

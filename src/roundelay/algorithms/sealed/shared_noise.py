@@ -163,9 +163,12 @@ class SharedNoise:
 
     def _records(self, problem: RowProblem, rows: Matrix, targets: Vector, point: Vector) -> Matrix:
         """What each record counts: its gradient and its triangle."""
-        predictions = rows @ point
-        slopes = np.clip(problem.loss.slope(problem.own, predictions, targets), -self.clip_slope, self.clip_slope)
-        bends = np.clip(problem.loss.curvature(problem.own, predictions, targets), 0.0, self.most_curvature)
+        # What is no number would pass every clip, and count without bound.
+        with np.errstate(over="ignore", invalid="ignore"):
+            predictions = np.nan_to_num(rows @ point)
+            slopes = np.nan_to_num(problem.loss.slope(problem.own, predictions, targets))
+            bends = np.nan_to_num(problem.loss.curvature(problem.own, predictions, targets))
+        slopes, bends = np.clip(slopes, -self.clip_slope, self.clip_slope), np.clip(bends, 0.0, self.most_curvature)
         first, second = self._triangle
         return np.column_stack([slopes[:, None] * rows, (bends[:, None] * rows[:, first]) * rows[:, second]])
 

@@ -27,9 +27,11 @@ def ledger(folder: Folder, as_json: AsJson = False) -> None:
     Example:
       roundelay ring ledger --folder oslo
     """
+    from roundelay.agents.agreement.identity import load_identity
     from roundelay.agents.agreement.ledger import LedgerError, read_ledger, spent
     from roundelay.agents.site.bookkeeping import lost_sums
 
+    load_identity(folder)  # a folder that is none of a site's has no ledger, which must not read as an empty one
     read = read_ledger(folder)
     lost = [one for one in lost_sums(folder, read) if one in read.not_overruled("", [one])]
     cost = spent(read.entries)

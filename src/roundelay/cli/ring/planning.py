@@ -130,6 +130,8 @@ def algorithm_for(
 
     kind = algorithm_named(name)
     words = [*([] if rho is None else [f"rho={rho!r}"]), *settings]
+    if not lasso >= 0.0:
+        raise ValueError(f"--lasso is {lasso:g}: use a number from 0 on.")
     if lasso:
         if fit.has_constant:
             raise ValueError(

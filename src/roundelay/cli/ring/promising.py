@@ -59,8 +59,14 @@ def promised(
     from roundelay.privacy.accounting.sealed_sums import sum_multiplier
 
     if epsilon is None:
-        if bounds:
-            raise ValueError("--bounds are for a promise of differential privacy: add --epsilon, or leave them out.")
+        given = {
+            "--bounds": bool(bounds),
+            "--delta": delta != USUAL_DELTA,
+            "--leave-out": leave_out != 1,
+            "--longest-row": longest_row is not None,
+        }
+        for option in (name for name, is_given in given.items() if is_given):
+            raise ValueError(f"{option} is for a promise of differential privacy: add --epsilon, or leave it out.")
         return fit, method
     if not isinstance(method, SealedLaps):
         raise ValueError("--epsilon is for sealed laps: leave --algorithm out.")
