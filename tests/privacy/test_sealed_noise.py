@@ -14,10 +14,10 @@ from hypothesis import given, settings, strategies as st
 import roundelay as rl
 from roundelay.algorithms.sealed.noisy_newton import covariance_of
 from roundelay.algorithms.sealed.questions import Asked, total_of
-from roundelay.algorithms.sealed.shared_noise import SHARE_BITS, SharedNoise, gaussian_delta
+from roundelay.algorithms.sealed.shared_noise import SHARE_BITS, SharedNoise, epsilon_of_gaussian, gaussian_delta
 from roundelay.masks import SeededPairs, discrete_gaussian, own_words
 from roundelay.privacy.accounting.composition import composed_epsilon
-from roundelay.privacy.accounting.sealed_sums import RESERVE, epsilon_of_rho, sum_multiplier
+from roundelay.privacy.accounting.sealed_sums import RESERVE, sum_multiplier
 
 
 def delta_by_hand(mu: Any, epsilon: float) -> Any:
@@ -44,7 +44,7 @@ def test_epsilon_is_that_of_a_calculation_by_hand(epsilon: float, delta: float) 
     assert gaussian_delta(multiplier, epsilon) == pytest.approx(
         float(delta_by_hand(mpmath.mpf(1) / multiplier, epsilon)), rel=1e-6
     )
-    assert epsilon_of_rho(0.5 / multiplier**2, delta) == pytest.approx(epsilon, abs=1e-6)
+    assert epsilon_of_gaussian(multiplier, (1.0 - RESERVE) * delta) == pytest.approx(epsilon, abs=1e-9)
 
 
 def noise_for(dim: int = 3, agents: int = 4, **more: Any) -> SharedNoise:

@@ -227,9 +227,8 @@ class Asking:
 
     def _ask(self, question: Question) -> HandOver:
         number, point = len(self.held.answered), question.point
-        while point is not None and self._is_elsewhere(
-            point
-        ):  # where the best model is all zeros, say, it is so with others too
+        # Where the best model is all zeros, say, it is so with other members too.
+        while point is not None and self._is_elsewhere(point):
             point = np.array(point)
             point[0] = np.nextafter(point[0], np.inf)
             question = replace(question, point=point)

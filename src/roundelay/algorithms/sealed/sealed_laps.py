@@ -111,6 +111,9 @@ class SealedLaps:
             raise ValueError(f"wide is {self.wide!r}: use True or False.")
         whole_number("bits", self.bits)
         whole_number("leave_out", self.leave_out, least=0)
+        finite_number("clip_slope", self.clip_slope, above=0.0)
+        if self.clip_row is not None:
+            finite_number("clip_row", self.clip_row, above=0.0)
         _ = self.grid
         simple_shape(self.regulariser)
         if finite_number("noise_multiplier", self.noise_multiplier, least=0.0) and self.clip_row is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise
 from roundelay.kernels.checks import finite_number
 from roundelay.privacy.accounting.composition import composed_epsilon, multiplier_for
@@ -31,8 +29,3 @@ def spent_by_sums(noise: SharedNoise, delta: float) -> float:
             f"With {noise.dim:,} unknowns the grid of the noise is too coarse for δ = {delta:g}: use fewer unknowns or a larger delta."
         )
     return spent
-
-
-def epsilon_of_rho(rho: float, delta: float) -> float:
-    """ε at δ of Gaussian mechanisms whose ρ adds up to this."""
-    return composed_epsilon(1.0 / math.sqrt(2.0 * rho), None, 1, (1.0 - RESERVE) * delta)
