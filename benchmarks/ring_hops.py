@@ -195,7 +195,7 @@ def main() -> None:
         for number, port in enumerate(free_ports(agents)):
             save_identity(folder / f"site{number}", make_identity(f"site{number}"))
             identity = load_identity(folder / f"site{number}")
-            members.append(Member(identity.name, identity.certificate, identity.public_mask_key, f"127.0.0.1:{port}"))
+            members.append(Member(identity.name, identity.certificate, f"127.0.0.1:{port}"))
         links = tuple((number, (number + 1) % agents) for number in range(agents))
         plan = RingPlan(
             "0" * 32, 0, tuple(members), tuple(range(agents)), links, rl.IADMM(rho=1.0), Task("custom", dim=arguments.dim),

@@ -253,7 +253,7 @@ def make_ring(
         save_identity(folder / name, make_identity(name))
         identity = load_identity(folder / name)
         address = addresses[number] if addresses else f"127.0.0.1:{ports[number]}"
-        members.append(Member(name, identity.certificate, identity.public_mask_key, address))
+        members.append(Member(name, identity.certificate, address))
     links = tuple((int(a), int(b)) for a, b in network.edges)
     plan = RingPlan(
         RUN, 0, tuple(members), tuple(order), links, algorithm, Task("custom", dim=functions[0].dim), stopping

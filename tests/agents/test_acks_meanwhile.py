@@ -109,7 +109,7 @@ def test_a_baton_that_comes_before_the_agent_is_ready_is_taken_once(
             transport = MemoryTransport(switch, number, plan.neighbours[number])
             agents.append(Agent(Station(holder, journal), transport))
         running = [asyncio.create_task(agents[0].run())]
-        while agents[0]._sent_k < 0:
+        while agents[0].station.outgoing is None:
             await asyncio.sleep(0.001)
         running.append(asyncio.create_task(agents[1].run()))
         await asyncio.wait_for(asyncio.gather(*running), 120.0)

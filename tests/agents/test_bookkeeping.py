@@ -21,7 +21,9 @@ from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import half_range
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.links import transport
+from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
+from roundelay.agents.protocol.wire import Kind, unpack_frame
 from roundelay.agents.site.bookkeeping import Bookkeeper, lost_sums
 from roundelay.agents.site.taking_part import Ending
 from roundelay.algorithms.sealed.questions import asked_in, total_of
@@ -127,7 +129,8 @@ def test_the_entry_is_there_before_a_word_leaves(hospitals: Hospitals, monkeypat
     ring = hospitals.accept(hospitals.plan())
 
     async def watched(self: transport.MemoryTransport, peer: int, data: bytes) -> bool:
-        if len(data) > 100:  # not an acknowledgement
+        frame = unpack_frame(data, ring.plan.run_bytes)
+        if frame.kind == Kind.BATON and frame.body[0] != Phase.KEYS:
             seen.append(len(sums_of(hospitals, ring.plan.members[self.me].name)))
         return await send(self, peer, data)
 

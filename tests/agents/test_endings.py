@@ -13,7 +13,9 @@ import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.protocol import station
+from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.station import Point
+from roundelay.agents.protocol.wire import HEADER_BYTES
 from roundelay.agents.site.taking_part import Site
 from tests.agents.likeness import check_same, simulated
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
@@ -34,7 +36,8 @@ def test_the_last_acknowledgement_may_be_lost(point: Point, tmp_path: Path) -> N
     ring, run = new_ring(tmp_path)
     try:
         for number in range(SITES):
-            turn = 1 if point is Point.BEFORE_ACK else HOPS // SITES + 1  # hops are acknowledged by the token itself
+            # Hops are acknowledged by the token itself; after them comes the lap in which all sign the end, and then the last.
+            turn = 2 if point is Point.BEFORE_ACK else HOPS // SITES + 2
             ring.start(number, (point, turn) if number == LAST else None)
         ring.wait(again=True)
     finally:
@@ -49,7 +52,7 @@ def test_where_the_last_lap_began_nobody_waits_for_its_end(tmp_path: Path) -> No
     asleep = (FIRST + 2) % SITES
     try:
         for number in range(SITES):
-            ring.start(number, (Point.AFTER_RECEIVE, HOPS // SITES + 1) if number == asleep else None)
+            ring.start(number, (Point.AFTER_RECEIVE, HOPS // SITES + 2) if number == asleep else None)
         # The first one ends, since it is known that the next one has the last word.
         wait_until_gone(ring, {FIRST, asleep}, {0, -signal.SIGKILL})
         ring.start(asleep)
@@ -97,13 +100,18 @@ def test_who_dies_when_all_is_said_does_not_wait_for_those_who_have_gone(tmp_pat
     check_same(ring, run)
 
 
-def die_after_its_last_hop(site: Site, number: int) -> None:
-    """The last hop but one has been sent on, and its site dies, once."""
+def die_after_it_has_signed(site: Site, number: int) -> None:
+    """The last signature under the end has been sent on, and its site dies, once."""
     mark = site.folder / "died"
 
     def dying(point: Point) -> None:
         assert site.watch is not None
-        if point is Point.AFTER_SEND and site.watch.agent.station.holder.held.hop == HOPS - 2 and not mark.exists():
+        sent = site.watch.agent.station.standing.outgoing
+        if (
+            point is Point.AFTER_SEND
+            and sent[HEADER_BYTES : HEADER_BYTES + 1] == bytes([Phase.FROZEN])
+            and not mark.exists()
+        ):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -112,13 +120,13 @@ def die_after_its_last_hop(site: Site, number: int) -> None:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_who_made_the_last_hop_but_one_need_not_hear_that_it_came(
+def test_who_signed_last_need_not_hear_that_it_came(
     large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes back when the next one has ended and answers nobody: that the last lap is here says enough."""
     if large:
         monkeypatch.setattr(station, "BESIDE", 10)
-    ring, run = new_ring(tmp_path, die_after_its_last_hop)
+    ring, run = new_ring(tmp_path, die_after_it_has_signed)
     try:
         for number in range(SITES):
             ring.start(number)

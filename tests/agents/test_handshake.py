@@ -41,8 +41,7 @@ def plan_of(identities: list[Identity]) -> RingPlan:
     """A ring of four: 0 and 2 are neighbours of 3, and 1 is not."""
     ports = free_ports(4)
     members = tuple(
-        Member(one.name, one.certificate, one.public_mask_key, f"127.0.0.1:{port}")
-        for one, port in zip(identities, ports, strict=True)
+        Member(one.name, one.certificate, f"127.0.0.1:{port}") for one, port in zip(identities, ports, strict=True)
     )
     links = ((0, 1), (1, 2), (2, 3), (0, 3))
     return RingPlan(RUN, 0, members, (0, 1, 2, 3), links, rl.IADMM(), Task("custom", dim=2), Stopping())

@@ -21,7 +21,6 @@ from roundelay.agents.agreement.identity import (
     sign,
 )
 from roundelay.agents.agreement.names import check_address, check_site_name
-from roundelay.masks.agreement import public_key_of
 from tests.agents.conftest import expired, site
 from tests.agents.fuzzing import patient
 
@@ -58,7 +57,7 @@ def test_the_fingerprint_can_be_read_aloud() -> None:
 
 def test_no_secret_is_shown() -> None:
     identity = site("Oslo")
-    assert "PRIVATE" not in repr(identity) and repr(identity.mask_key) not in repr(identity)
+    assert "PRIVATE" not in repr(identity) and repr(identity.key)[2:-1] not in repr(identity)
 
 
 def test_a_signature_fits_its_data_and_its_key_only() -> None:
@@ -75,11 +74,10 @@ def test_an_identity_comes_back_from_its_folder(tmp_path: Path) -> None:
     identity, folder = site("Oslo"), tmp_path / "deep" / "oslo"
     save_identity(folder, identity)
     again = load_identity(folder)
-    assert again == identity and again.public_mask_key == public_key_of(identity.mask_key)
+    assert again == identity
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {path.name: stat.S_IMODE(path.stat().st_mode) & 0o077 for path in folder.iterdir()} == {
         "key.pem": 0,
-        "mask.key": 0,
         "certificate.pem": 0o044,
     }
 
@@ -99,7 +97,7 @@ def test_an_empty_folder_is_closed_and_one_with_files_is_not(tmp_path: Path) -> 
     save_identity(full, site("Oslo"))
 
 
-@pytest.mark.parametrize("file", ["key.pem", "certificate.pem", "mask.key"])
+@pytest.mark.parametrize("file", ["key.pem", "certificate.pem"])
 def test_an_identity_is_never_overwritten(tmp_path: Path, file: str) -> None:
     save_identity(tmp_path / "a", site("Oslo"))
     kept = tmp_path / "b"
@@ -121,19 +119,17 @@ def test_a_broken_identity_is_refused(tmp_path: Path) -> None:
         ("key.pem", b"x"),
         ("key.pem", (tmp_path / "bergen" / "key.pem").read_bytes()),
         ("certificate.pem", b"\xff"),
-        ("mask.key", b"0f\n"),
-        ("mask.key", b"no digits\n"),
     ):
         good = (tmp_path / "oslo" / file).read_bytes()
         (tmp_path / "oslo" / file).write_bytes(bad)
-        with pytest.raises(ValueError, match="its keys and its certificate do not belong together"):
+        with pytest.raises(ValueError, match="its key and its certificate do not belong together"):
             load_identity(tmp_path / "oslo")
         (tmp_path / "oslo" / file).write_bytes(good)
     assert load_identity(tmp_path / "oslo") == site("Oslo")
 
 
 def test_new_keys_stand_beside_the_old_ones(tmp_path: Path) -> None:
-    folder, names = tmp_path / "oslo", {"key.pem", "certificate.pem", "mask.key"}
+    folder, names = tmp_path / "oslo", {"key.pem", "certificate.pem"}
     save_identity(folder, site("Oslo"))
     fresh = [make_identity("Oslo") for _ in range(2)]
     for number, identity in enumerate(fresh, start=2):

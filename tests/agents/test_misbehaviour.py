@@ -20,6 +20,7 @@ from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol.baton import Baton, Phase, pack_baton, unpack_baton
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.signing import SIGNATURE
 from roundelay.agents.protocol.station import PATIENT, Station
 from roundelay.agents.protocol.wire import VERSION, Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -73,7 +74,7 @@ REFUSED: dict[str, tuple[Tamper, str]] = {
         lambda baton, k: packed(Baton(Phase.SUM, 0, 0, 1, 0, 0, np.ones(2, np.uint64)), k), "go back",
     ),
     "a step that is not its own": (
-        lambda baton, k: packed(baton._replace(phase=Phase.DONE, origin=0, step=2), k), "which it is not",
+        lambda baton, k: packed(baton._replace(phase=Phase.DONE, origin=0, step=2, beside=bytes(3 * SIGNATURE)), k), "which it is not",
     ),
     "a member that does not exist": (lambda baton, k: packed(baton._replace(origin=7), k), "there are 3"),
     "content members that do not exist": (lambda baton, k: packed(baton._replace(content=1 << 5), k), "do not exist"),
@@ -117,6 +118,12 @@ class Scene:
         self.baton = after._replace(hop=after.hop + 2, numbers=after.numbers + 0.1)
 
 
+def greeted(agent: Agent) -> None:
+    """Both neighbours have said what they know of their links."""
+    for health in agent.links.values():
+        health.greeted = True
+
+
 async def scene(folder: Path) -> Scene:
     """An agent after a few laps."""
     functions = [least_squares(number, 2) for number in range(3)]
@@ -126,6 +133,7 @@ async def scene(folder: Path) -> Scene:
     transport = MemoryTransport(switch, ME, frozenset({0, 2}))
     log: list[tuple[str, dict[str, Any]]] = []
     agent = Agent(Station(holder, journal), transport, lambda event, **about: log.append((event, about)))
+    greeted(agent)
     made = Scene(agent, journal, log)
     made.baton = Baton(Phase.ITERATE, 1, 0, 0, 0, 0, np.array([0.3, -0.2]))
     for _ in range(4):
@@ -250,6 +258,7 @@ def test_a_member_adds_to_a_sum_once(tmp_path: Path) -> None:
             holder = Holder(plan, ME, Known(least_squares(1, 2)), 1, SeededPairs(1))
             transport = MemoryTransport(MemorySwitch(), ME, frozenset({0, 2}))
             agent = Agent(Station(holder, journal), transport)
+            greeted(agent)
             await agent._deliver(SENDER, packed(baton, k))
             assert agent.counts.taken == (k == 1)
             assert ("added to sum 0 already" in agent.links[SENDER].refused) == (k > 1)

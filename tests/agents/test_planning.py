@@ -132,10 +132,10 @@ def test_the_fit_needs_columns_that_are_there() -> None:
 
 
 def test_sites_are_not_twins() -> None:
-    copied = replace(invited(site("Bergen")), mask_key=site("Oslo").public_mask_key)
+    copied = replace(invited(site("Bergen")), certificate=site("Oslo").certificate)
     for other, words in (
         (invited(site("Oslo", 1)), "Oslo and Oslo have the same name"),
-        (copied, "Oslo and Bergen have the same mask key"),
+        (copied, "Oslo and Bergen have the same certificate"),
     ):
         with pytest.raises(ValueError, match=words):
             plan_ring([invited(site("Oslo")), other], None, ALGORITHM, TASK)
@@ -190,7 +190,7 @@ def test_who_can_not_join() -> None:
         ([invited(site("Oslo", 1))], "Oslo is a member already: .* is taken in by renew"),
         ([invited(site("Tromso"), columns=COLUMNS[1:])], r"Tromso lacks the column age \[years\] of the fit"),
         ([invited(site("Tromso"), columns=())], "Tromso lacks the columns"),
-        ([replace(invited(site("Tromso")), mask_key=site("Oslo").public_mask_key)], "have the same mask key"),
+        ([replace(invited(site("Tromso")), certificate=site("Oslo").certificate)], "have the same certificate"),
     ):
         with pytest.raises(ValueError, match=words):
             plan_with(plan, newcomers, previous="")
@@ -200,10 +200,7 @@ def test_a_site_renews_its_key() -> None:
     plan = ring_of(*NAMES)
     after = plan_renewed(plan, invited(site("Bergen", 1), columns=()), previous="ab" * 32)
     assert after.epoch == 1 and after.members[after.number_of("Bergen")].certificate == site("Bergen", 1).certificate
-    assert changes(plan, after) == (
-        "Bergen has a new certificate: compare its fingerprint.",
-        "Bergen has a new mask key.",
-    )
+    assert changes(plan, after) == ("Bergen has a new certificate: compare its fingerprint.",)
     moved: Invitation = replace(invited(site("Bergen")), address="elsewhere:1")
     assert changes(plan, plan_renewed(plan, moved, previous="")) == (
         "Bergen is dialled at elsewhere:1 instead of Bergen.example.org:7443.",

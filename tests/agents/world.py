@@ -47,6 +47,11 @@ class MemoryJournal:
         assert state is not None
         return replace(self.row, state=Record.read(b"".join(state.pieces())))
 
+    def last_on_links(self, epoch: int, k: int) -> tuple[dict[int, int], dict[int, int]]:
+        rows = [row for row in self.rows if row.epoch == epoch]
+        taken = {row.sender: row.k for row in rows if row.sender >= 0}
+        return taken, {row.receiver: row.sent_k for row in rows if row.receiver >= 0 and row.k < k}
+
     def inbox(self) -> list[tuple[int, bytes]]:
         last = (-1, -1) if self.row is None else (self.row.epoch, self.row.k)
         return [(sender, data) for epoch, k, sender, data in sorted(self.kept) if (epoch, k) > last]
@@ -76,7 +81,7 @@ def ring_plan(names: list[str], algorithm: object, dim: int, stopping: Stopping,
     """A plain ring of these members."""
     agents = len(names)
     links = {(min(i, (i + 1) % agents), max(i, (i + 1) % agents)) for i in range(agents)}
-    members = tuple(Site(name, "", b"", "127.0.0.1:1") for name in names)
+    members = tuple(Site(name, "", "127.0.0.1:1") for name in names)
     return RingPlan(
         RUN, epoch, members, tuple(range(agents)), tuple(sorted(links)), algorithm, Task("custom", dim=dim), stopping
     )

@@ -121,7 +121,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     from roundelay.agents.links.agent_loop import RefusedError
     from roundelay.agents.links.grpc_transport import ListenError
     from roundelay.agents.protocol.baton import BatonError
-    from roundelay.agents.protocol.holder import SolverError
+    from roundelay.agents.protocol.holder import DeceivedError, SolverError
     from roundelay.agents.protocol.journal import JournalError
     from roundelay.agents.site.status import JsonLog
     from roundelay.agents.site.taking_part import NoMinimumError, PrivacyLimitError
@@ -134,6 +134,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         LedgerError,
         DifferenceError,
         SolverError,
+        DeceivedError,
         RefusedError,
         PrivacyLimitError,
         NoMinimumError,

@@ -17,7 +17,7 @@ from roundelay.kernels.checks import whole_number
 from roundelay.kernels.random import Words
 
 KEY_BYTES = 32
-CONTEXT = b"roundelay pair secret 2"
+CONTEXT = b"roundelay pair secret 3"
 
 
 def new_private_key() -> bytes:
@@ -35,12 +35,13 @@ def public_key_of(private_key: bytes) -> bytes:
 class AgreedPairs:
     """The secrets that agent `me` shares with each other agent: X25519, then HKDF-SHA256.
 
-        key_ij = HKDF(X25519(private_i, public_j), info = run, epoch, the two public keys in order)
+        key_ij = HKDF(X25519(private_i, public_j), info = run, epoch, what it is bound to, the two public keys in order)
 
     With itself the agent agrees on what nobody else can find from its public key: a secret of its own.
 
     `public_keys` holds those of all agents in their order. Both ends find the same key without a message; another
-    run, another `epoch` or another pair has another one, and one key tells nothing of the others. The words are the
+    run, another `epoch`, another pair, or another thing that it is `bound` to, such as what the agents have agreed on, has another
+    one, and one key tells nothing of the others. The words are the
     stream of AES-256 in counter mode, under a key of the pair's key and the purpose (HMAC-SHA256), from a nonce of the pair's key, the
     purpose, the turn and what the words are about (keyed BLAKE2b), which is safe also where an observer knows what they have masked, and chooses what it is about. Public keys must come over a
     channel that nobody can forge: who can replace them can sit in the middle.
@@ -51,6 +52,7 @@ class AgreedPairs:
     public_keys: tuple[bytes, ...]
     run: str
     epoch: int = 0
+    bound: bytes = b""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_keys", tuple(self.public_keys))
@@ -118,7 +120,8 @@ class AgreedPairs:
             )
         except ValueError:  # a point of low order gives 0 with every private key
             raise ValueError(f"The public key of agent {agent} is no good: let it make another one.") from None
-        info = [CONTEXT, self.run.encode(), self.epoch.to_bytes(8, "little"), *sorted((public, self._own_public))]
+        epoch = self.epoch.to_bytes(8, "little")
+        info = [CONTEXT, self.run.encode(), epoch, self.bound, *sorted((public, self._own_public))]
         return HKDF(SHA256(), 16, salt=None, info=_with_lengths(info)).derive(shared)
 
     @property

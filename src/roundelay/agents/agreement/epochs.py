@@ -89,7 +89,7 @@ def plan_with(
 
 
 def plan_renewed(plan: RingPlan, invitation: Invitation, *, previous: str) -> RingPlan:
-    """The next epoch, in which a member has the certificate, the mask key and the address of its new invitation."""
+    """The next epoch, in which a member has the certificate and the address of its new invitation."""
     number = plan.number_of(invitation.name)
     if plan.members[number] == invitation.member:
         raise ValueError(
@@ -135,8 +135,8 @@ def _old_links(plan: RingPlan, members: Sequence[Member]) -> list[tuple[str, str
 
 
 def _refuse_twins(members: Sequence[Member]) -> None:
-    """Two sites with one name, one certificate or one mask key are one site, or one has copied the other's folder."""
-    for own, words in (("name", "name"), ("certificate", "certificate"), ("mask_key", "mask key")):
+    """Two sites with one name or one certificate are one site, or one has copied the other's folder."""
+    for own, words in (("name", "name"), ("certificate", "certificate")):
         seen: dict[object, str] = {}
         for member in members:
             value = getattr(member, own)
@@ -238,8 +238,6 @@ def _of_member(old: Member, new: Member) -> list[str]:
     said = []
     if old.certificate != new.certificate:
         said.append(f"{new.name} has a new certificate: compare its fingerprint.")
-    if old.mask_key != new.mask_key:
-        said.append(f"{new.name} has a new mask key.")
     if old.address != new.address:
         said.append(f"{new.name} is dialled at {new.address or 'no address'} instead of {old.address or 'no address'}.")
     return said

@@ -1,4 +1,4 @@
-"""Who a site is: a key and a self-signed certificate for its links, and a key for the masks. The keys never leave it."""
+"""Who a site is: a key, and a self-signed certificate, for its links and for all that it signs. The key never leaves it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from roundelay.agents.agreement.disk import PUBLIC, sync_folder, write_new
 from roundelay.agents.agreement.names import check_site_name
 from roundelay.kernels.checks import whole_number
-from roundelay.masks.agreement import new_private_key, public_key_of
 from roundelay.tables import in_short
 
 try:
@@ -32,23 +31,17 @@ except ImportError:
     ) from None
 
 LONGEST_CERTIFICATE = 4096
-KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE = "key.pem", "certificate.pem", "mask.key"
+KEY_FILE, CERTIFICATE_FILE = "key.pem", "certificate.pem"
 MOST_DAYS = 36_500
 
 
 @dataclass(frozen=True)
 class Identity:
-    """A site's own: its name, its key (PEM, PKCS8), its certificate (PEM), and its private X25519 key for masks."""
+    """A site's own: its name, its key (PEM, PKCS8), and its certificate (PEM)."""
 
     name: str
     key: bytes = field(repr=False)
     certificate: str
-    mask_key: bytes = field(repr=False)
-
-    @property
-    def public_mask_key(self) -> bytes:
-        """What the other sites are given of the mask key."""
-        return public_key_of(self.mask_key)
 
 
 def make_identity(name: str, days: int = 730) -> Identity:
@@ -77,7 +70,7 @@ def _identity_between(name: str, begin: datetime, end: datetime) -> Identity:
         .sign(key, SHA256())
     )
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Identity(name, private, certificate.public_bytes(Encoding.PEM).decode("ascii"), new_private_key())
+    return Identity(name, private, certificate.public_bytes(Encoding.PEM).decode("ascii"))
 
 
 def sign(identity: Identity, data: bytes) -> bytes:
@@ -94,7 +87,7 @@ def sign(identity: Identity, data: bytes) -> bytes:
 def save_identity(folder: Path, identity: Identity) -> None:
     """Write the identity into a folder that only this user may enter; one that is there stays as it is."""
     folder = Path(folder)
-    for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE):
+    for file in (KEY_FILE, CERTIFICATE_FILE):
         if (folder / file).exists():
             raise ValueError(
                 f"The folder {folder} has an identity already, and it is never overwritten: choose another folder."
@@ -135,16 +128,13 @@ def _later_keys(folder: Path, renewals: int) -> Path:
 
 def _write(folder: Path, identity: Identity) -> None:
     write_new(folder / KEY_FILE, identity.key)
-    write_new(folder / MASK_KEY_FILE, identity.mask_key.hex().encode() + b"\n")
     write_new(folder / CERTIFICATE_FILE, identity.certificate.encode(), PUBLIC)
     sync_folder(folder)
 
 
 def _read(folder: Path) -> Identity:
     try:
-        key, certificate, mask_key = (
-            (folder / file).read_bytes() for file in (KEY_FILE, CERTIFICATE_FILE, MASK_KEY_FILE)
-        )
+        key, certificate = ((folder / file).read_bytes() for file in (KEY_FILE, CERTIFICATE_FILE))
     except FileNotFoundError as missing:
         raise ValueError(
             f"The folder {folder} has no whole identity, {Path(missing.filename).name} is missing: make one by "
@@ -152,13 +142,13 @@ def _read(folder: Path) -> Identity:
         ) from None
     try:
         text = certificate.decode("ascii")
-        identity = Identity(site_of(text), key, text, bytes.fromhex(mask_key.decode("ascii")))
-        whole = is_signed_by(text, b"whose key", sign(identity, b"whose key")) and bool(identity.public_mask_key)
+        identity = Identity(site_of(text), key, text)
+        whole = is_signed_by(text, b"whose key", sign(identity, b"whose key"))
     except (ValueError, TypeError, UnsupportedAlgorithm):
         whole = False
     if not whole:
         raise ValueError(
-            f"The identity in {folder} can't be used, its keys and its certificate do not belong together: "
+            f"The identity in {folder} can't be used, its key and its certificate do not belong together: "
             "restore the folder from a copy, or make another identity and let the ring renew it."
         )
     return identity

@@ -19,34 +19,32 @@ from roundelay.agents.agreement.signed_text import (
     split_signature,
     table_of,
 )
-from roundelay.masks.agreement import KEY_BYTES
 from roundelay.networks.network_checks import join_names
 from roundelay.tables import Fields
 
-FORMAT = 1
+FORMAT = 2
 LONGEST_COLUMN = 100
 MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """A site's name, certificate (PEM), public mask key, address ("" where it can't be dialled) and columns."""
+    """A site's name, certificate (PEM), address ("" where it can't be dialled) and columns."""
 
     name: str
     certificate: str
-    mask_key: bytes
     address: str = ""
     columns: tuple[Column, ...] = ()
 
     @property
     def member(self) -> Member:
         """The site as a member of a ring."""
-        return Member(self.name, self.certificate, self.mask_key, self.address)
+        return Member(self.name, self.certificate, self.address)
 
 
 def write_invitation(identity: Identity, address: str = "", columns: Sequence[Column] = ()) -> bytes:
     """The text of a site's invitation."""
-    member = Member(identity.name, identity.certificate, identity.public_mask_key, address)
+    member = Member(identity.name, identity.certificate, address)
     table = {"format": FORMAT, **member_table(member), "columns": [column_table(column) for column in columns]}
     text = signed_text({"invitation": table}, identity)
     read_invitation(text, f"the invitation of {identity.name}")  # nothing is sent that the others refuse
@@ -59,12 +57,12 @@ def read_invitation(text: bytes, where: str) -> Invitation:
     tables = parsed(body, where)
     refuse_other_tables(tables, ("invitation",), where)
     fields = table_of(tables, "invitation", where)
-    fields.only("format", "name", "address", "mask_key", "certificate", "columns")
+    fields.only("format", "name", "address", "certificate", "columns")
     fields.whole("format", FORMAT, FORMAT)
     member = member_from(fields, where)
     if not is_signed_by(member.certificate, body, signature):
         raise changed_since(where, member.name)
-    return Invitation(member.name, member.certificate, member.mask_key, member.address, columns_from(fields, "columns"))
+    return Invitation(member.name, member.certificate, member.address, columns_from(fields, "columns"))
 
 
 # ---------------------------------------------------------------- the columns of the data
@@ -127,7 +125,6 @@ def member_table(member: Member) -> dict[str, Any]:
     return {
         "name": member.name,
         "address": member.address,
-        "mask_key": member.mask_key.hex(),
         "certificate": member.certificate,
     }
 
@@ -140,11 +137,9 @@ def member_from(fields: Fields, where: str) -> Member:
         check_address(address)
     except ValueError as error:
         raise ValueError(f"{fields.where} can't be used. {error}") from None
-    digits, certificate = fields.text("mask_key"), fields.text("certificate", LONGEST_CERTIFICATE)
-    if len(digits) != 2 * KEY_BYTES or set(digits) - set("0123456789abcdef"):
-        raise fields.refusal("mask_key", f"use {2 * KEY_BYTES} hexadecimal digits")
+    certificate = fields.text("certificate", LONGEST_CERTIFICATE)
     check_certificate(certificate, name, where)
-    return Member(name, certificate, bytes.fromhex(digits), address)
+    return Member(name, certificate, address)
 
 
 def column_table(column: Column) -> dict[str, str]:

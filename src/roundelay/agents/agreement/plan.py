@@ -211,11 +211,10 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Member:
-    """A site: its name, its certificate (PEM), its public key for masks, and where it can be dialled ("" where it can't)."""
+    """A site: its name, its certificate (PEM), and where it can be dialled ("" where it can't)."""
 
     name: str
     certificate: str
-    mask_key: bytes
     address: str = ""
 
 

@@ -29,7 +29,7 @@ from roundelay.agents.agreement.signed_text import (
 from roundelay.algorithms.algorithm import Algorithm
 from roundelay.tables import Fields, as_table, from_table, in_short
 
-FORMAT = 2
+FORMAT = 3
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
 # Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
 MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
@@ -127,9 +127,9 @@ def _members(tables: Mapping[str, Any], where: str) -> tuple[Member, ...]:
     seen: set[object] = set()
     for place, entry in enumerate(entries, start=1):
         fields = Fields(entry, f"[[member]] {place} in {where}")
-        fields.only("name", "address", "mask_key", "certificate")
+        fields.only("name", "address", "certificate")
         member = member_from(fields, where)
-        for own in ("name", "mask_key", "certificate"):
+        for own in ("name", "certificate"):
             if getattr(member, own) in seen:
                 raise ValueError(
                     f"Two members have the same {own} in {where}, one of them {member.name}: let each have its own."

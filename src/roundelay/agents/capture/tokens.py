@@ -14,7 +14,7 @@ from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.capture.packets import LINKS, Segment, read_packets, segment_of
 from roundelay.agents.capture.streams import Stream, messages_of_stream, streams_of
 from roundelay.agents.data.fitting import sums_of
-from roundelay.agents.protocol.baton import Baton, BatonError, Phase, unpack_baton
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, unpack_baton
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
 from roundelay.agents.protocol.wire import MAGIC, VERSION, FrameError, Kind, unpack_frame
@@ -112,7 +112,7 @@ def captured_transcript(batons: Mapping[int, Baton], ends: Mapping[int, Ends], p
     rows: list[tuple[int, Ends, bool, Baton]] = []
     for k, both in ends.items():
         baton = batons[k]
-        if baton.phase in (Phase.SUM, Phase.TELL) or (baton.phase == Phase.DONE and baton.step > 1):
+        if not _carries_a_token(baton):
             continue
         hop = baton.hop - first_hop
         place = (hop - 1) % len(plan.order) if plan.on_cycle else both.sender
@@ -127,6 +127,18 @@ def captured_transcript(batons: Mapping[int, Baton], ends: Mapping[int, Ends], p
         np.array([baton.numbers for *_, baton in rows], np.float64).reshape(len(rows), plan.vectors * plan.dim),
         sealed=_sealed(batons, ends, plan),
     )
+
+
+def _carries_a_token(baton: Baton) -> bool:
+    """Whether a message counts as one with the token, as a simulator has them.
+
+    A frozen token goes round once more where all are asked whether they are content; where the hops are used up, or somebody wished
+    to stop, its lap but for the first message, and that of the end, are the ring's own.
+    """
+    if baton.phase == Phase.ITERATE:
+        return True
+    first, asked = baton.step == 1, baton.purpose == Reason.CONTENT
+    return (baton.phase == Phase.FROZEN and (first or asked)) or (baton.phase == Phase.DONE and first and asked)
 
 
 def captured_laps(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: RingPlan) -> list[SealedLap]:

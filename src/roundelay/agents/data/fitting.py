@@ -26,6 +26,9 @@ from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem
 
+# More rows are no whole numbers any more. Sums of squares are rounded once, and to the grid.
+MOST_ROWS, LEAST_ROUNDING, GRID = 2.0**53, 1e-9, 2.0**-50
+
 
 @dataclass(frozen=True, eq=False)
 class RowsFit:
@@ -58,6 +61,17 @@ class RowsFit:
         numbers = second_moments(self.rows, means_of(told[0][1:])) if told else first_moments(self.rows)
         refuse_large(numbers, names, sites)
         return numbers
+
+    def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
+        """There can't be fewer rows than this site has and one for each other, nor less spread than within this site."""
+        total, own = told[-1][1:], self.summand(told[:-1], sites)
+        if len(told) == 1:
+            if not (own[0] + sites - 1 <= total[0] <= MOST_ROWS and total[0].is_integer()):
+                raise ValueError(f"All {sites} sites can't have {total[0]:,g} rows together.")
+        elif not (total >= own * (1.0 - LEAST_ROUNDING) - GRID).all():
+            columns = [str(column) for column in (*self.task.features, self.task.target)]
+            short = columns[int(np.argmin(total - own))]
+            raise ValueError(f'All sites together can\'t differ so little in "{short}".')
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""

@@ -48,6 +48,9 @@ class Local(Protocol):
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """What this site adds to the next sum, one of so many sites."""
 
+    def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
+        """Refuse a last total that can't be a sum over so many sites, this one among them."""
+
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function, once all sums are known."""
 
@@ -77,6 +80,9 @@ class Known:
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """There are no sums."""
         raise ValueError("This site has nothing to sum before the fit.")
+
+    def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
+        """There are no sums."""
 
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The function itself."""

@@ -31,6 +31,8 @@ SLEPT = 2.0
 # A neighbour from which so many pings in a row came back in vain has a dead link.
 DEAF = 4
 PING_EVERY = 1.0
+# The counter in a greeting: whether one is wanted in return.
+ASKING, ANSWERING = 0, 1
 
 Log = Callable[..., None]
 
@@ -48,6 +50,7 @@ class LinkHealth:
     """What an agent knows of one link."""
 
     up: bool = False
+    greeted: bool = False
     epoch: int = -1
     broken: int = 0
     refused: str = ""
@@ -133,7 +136,7 @@ class Agent:
     def holds_token(self) -> bool:
         """Whether the token is here: it is being worked on, waits for the end of a pause, or can't be sent on."""
         outgoing = self.station.outgoing
-        return self._lock.locked() or (outgoing is not None and not self.links[outgoing[0]].up)
+        return self._lock.locked() or (outgoing is not None and not self.links[outgoing[0]].greeted)
 
     async def _begin(self) -> None:
         """Go on with what was acknowledged but not done, or start the epoch."""
@@ -167,6 +170,8 @@ class Agent:
             if "version" in str(error):
                 health.refused = str(error)
             return
+        if frame.kind in (Kind.BATON, Kind.ACK, Kind.REFUSAL) and not health.greeted:
+            return  # it comes again
         if frame.kind == Kind.BATON:
             if self._takes_long:
                 # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
@@ -187,10 +192,7 @@ class Agent:
                 health.patience.answered(time.monotonic() - health.pinged)
             health.pinged = 0.0
         elif frame.kind == Kind.HELLO:
-            health.epoch = frame.epoch
-            if frame.epoch > self.plan.epoch:
-                self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
-            self._start(self._send_again(peer))
+            self._start(self._heard_greeting(peer, frame))
         else:
             self._heard_refusal(peer, frame)
 
@@ -342,6 +344,8 @@ class Agent:
             self._end_if_finished()
             return
         receiver, data = outgoing
+        if not self.links[receiver].greeted:
+            return
         self.station.reached(Point.BEFORE_SEND)
         last, self._sent_k = self._sent_k, self.station.standing.sent_k
         self._tries = self._tries + 1 if self._sent_k == last else 1
@@ -360,11 +364,35 @@ class Agent:
 
     async def _connected(self, peer: int, up: bool) -> None:
         health = self.links[peer]
-        health.up, health.pinged = up, 0.0
+        health.up, health.greeted, health.pinged = up, False, 0.0
         health.broken += not up
         self.log("link up" if up else "link down", peer=self._name(peer))
         if up:
-            await self._send(peer, Kind.HELLO, 0)
+            self._start(self._greet(peer, ASKING))
+
+    async def _greet(self, peer: int, k: int) -> None:
+        """Say what this agent knows of the link, when nobody is changing it."""
+        async with self._lock:
+            await self._send(peer, Kind.HELLO, k, self.station.greeting(peer))
+
+    async def _heard_greeting(self, peer: int, frame: Frame) -> None:
+        """Nothing is handed to a neighbour, or taken from it, before it has said the right thing; it is asked until it does."""
+        health = self.links[peer]
+        async with self._lock:
+            try:
+                self.station.check_greeting(peer, frame)
+                health.greeted, health.refused = True, ""
+            except BatonError as error:
+                health.greeted = False
+                if health.refused != str(error):
+                    self.log("refused", peer=self._name(peer), why=str(error))
+                health.refused = str(error)
+            health.epoch = frame.epoch
+        if frame.epoch > self.plan.epoch:
+            self.log("neighbour is in a later epoch", peer=self._name(peer), epoch=frame.epoch)
+        if frame.k == ASKING:
+            await self._greet(peer, ANSWERING)
+        await self._send_again(peer)
 
     async def _tick(self) -> None:
         """Send again what was not acknowledged in time, and ask neighbours whether they are there."""
@@ -383,7 +411,8 @@ class Agent:
                 (peer, frame, _), self._owed = self._owed, None
                 await self._acknowledge(peer, frame)
             outgoing = self.station.outgoing
-            if outgoing is not None and not self._lock.locked() and now - self.sent_at > self.patience.deadline():
+            late = now - self.sent_at > self.patience.deadline()
+            if outgoing is not None and self.links[outgoing[0]].greeted and not self._lock.locked() and late:
                 self.patience.in_vain += 1
                 await self._send_outgoing()
             if now >= next_ping:
@@ -394,6 +423,8 @@ class Agent:
         for peer, health in self.links.items():
             if not health.up:
                 continue
+            if not health.greeted:
+                self._start(self._greet(peer, ASKING))
             if (
                 health.pinged
                 and now - max(health.pinged, health.heard) > health.patience.deadline() + PING_EVERY * DEAF

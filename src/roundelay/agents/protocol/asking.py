@@ -16,6 +16,7 @@ import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
+from roundelay.agents.protocol.signing import End
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
     HESSIANS,
@@ -51,7 +52,7 @@ LIKENESS = 1e-5
 ASIDE = 1e-3
 # Under a promise of ε no point is farther away: beyond, products of finite numbers are none.
 FARTHEST = 1e100
-# What stands before the point in the baton that ends a run.
+# What stands before the point in the baton that tells how a run ends.
 ENDING = 1
 
 
@@ -71,7 +72,8 @@ class Answered(NamedTuple):
 class Questions:
     """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet.
 
-    `chain` is a digest of all that was told and asked up to the last question.
+    `chain` is a digest of all that was told and asked up to the last question, and `totals` one of what all questions came to, as
+    this member was told in the end; `doubt` says what of that was not as agreed.
     """
 
     place: Place | None = None
@@ -81,6 +83,7 @@ class Questions:
     doubt: str = ""
     numbers: int = 0
     chain: bytes = b""
+    totals: bytes = b""
 
     def note(self, one: Answered, count: int = 0) -> None:
         """Keep it, and have it written; a new question adds so many numbers to those that will be told."""
@@ -91,7 +94,8 @@ class Questions:
     def take_up(self, answered: list[Answered], dim: int) -> None:
         """What the journal has of this epoch."""
         self.answered = answered
-        self.chain = self.chain if answered else b""  # that of another epoch tells nothing
+        if not answered:  # that of another epoch tells nothing
+            self.chain, self.totals, self.doubt = b"", b"", ""
         self.numbers = sum(numbers_asked(asked_in(one.kind), dim) for one in answered)
 
     def written(self) -> None:
@@ -204,7 +208,7 @@ class Asking:
 
     @property
     def ending(self) -> int:
-        """How many numbers the last baton has: the residual, the point, and the totals where they are not too many."""
+        """How many numbers a frozen baton has: the residual, the point, and the totals where they are not too many."""
         told = self.held.numbers
         return ENDING + self.plan.dim + (told if told <= MOST_TOLD else 0)
 
@@ -281,8 +285,7 @@ class Asking:
         kept = [one.total for one in held.answered if one.total is not None]
         told = kept if self.ending > ENDING + self.plan.dim else []
         numbers = np.concatenate([[held.residual], self.place.point, *told])
-        done = self.holder.start_lap(Phase.DONE, reason, self.holder.first_hop + len(held.answered), numbers)
-        return done._replace(baton=self.ended(done.baton._replace(content=wished)))
+        return self.holder.freeze(reason, self.holder.first_hop + len(held.answered), numbers, wished)
 
     # ------------------------------------------------------------ every member
 
@@ -358,7 +361,7 @@ class Asking:
             raise BatonError("The baton's lap did not begin at the first member, or is longer than a lap.")
         if order[baton.step % len(order)] != self.me:
             raise BatonError(f"The baton is at step {baton.step} of its lap, which is not this member's.")
-        if baton.phase == Phase.DONE:
+        if baton.phase in (Phase.FROZEN, Phase.DONE):
             self._check_end(baton, number)
             return
         back = baton.step == len(order)
@@ -416,14 +419,38 @@ class Asking:
                 "sites have found."
             )
 
-    def ended(self, baton: Baton) -> Baton:
-        """The run is over: the point is where all stand. Whoever was told the totals replays what was asked."""
-        holder, held = self.holder, self.held
-        holder.held.estimate = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
-        holder.held.reason, holder.held.hop = Reason(baton.purpose), baton.hop
+    def end_in(self, baton: Baton) -> End:
+        """The end that a baton tells: with its totals where it is frozen, later with those that this member was told then."""
+        numbers = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
+        totals = self._digest_of_totals(baton) if baton.phase == Phase.FROZEN else self.held.totals
+        return End(
+            self.holder.ring, self.plan.epoch, baton.hop, baton.purpose, self._ended_by(baton), numbers, self.beginning, self.held.chain, totals
+        )  # fmt: skip
+
+    def _digest_of_totals(self, baton: Baton) -> bytes:
+        return sha256(np.ascontiguousarray(baton.numbers[ENDING + self.plan.dim :], "<f8").tobytes()).digest()
+
+    def _ended_by(self, baton: Baton) -> int:
+        """Who wished to stop, or the first member, who ends it."""
         wishes = [member for member in range(self.plan.agents) if baton.content >> member & 1]
-        holder.held.ended_by = wishes[0] if wishes else baton.origin
-        held.residual = float(baton.numbers[0])
+        return wishes[0] if wishes else baton.origin
+
+    def ended(self, baton: Baton) -> Baton:
+        """The run is over: the point is where all stand."""
+        holder = self.holder
+        holder.held.estimate = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
+        holder.held.reason, holder.held.hop, holder.held.ended_by = (
+            Reason(baton.purpose),
+            baton.hop,
+            self._ended_by(baton),
+        )
+        self.held.residual = float(baton.numbers[0])
+        return baton
+
+    def take_totals(self, baton: Baton) -> None:
+        """Before this member signs the end: whoever was told the totals replays what was asked."""
+        held = self.held
+        held.totals = self._digest_of_totals(baton)
         totals = list(self._told_totals(baton.numbers[ENDING + self.plan.dim :]))
         if self.noise is not None:  # what it did to the model follows from them, also after a restart
             for one, total in zip(tuple(held.answered), totals, strict=False):
@@ -433,7 +460,6 @@ class Asking:
             if totals
             else "The sums are too long to be handed round, and were not replayed."
         )
-        return baton
 
     def covariance(self) -> Matrix | None:
         """What noise has given to the unknowns, by the agreed optimiser on the totals; None where it did not come to its end."""

@@ -8,6 +8,7 @@ import mmap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,29 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, digest_of, question_sizes
-from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase, Reason, all_finite
+from roundelay.agents.protocol.baton import (
+    GATHERED,
+    TOLD,
+    Baton,
+    BatonError,
+    Layout,
+    Phase,
+    Reason,
+    all_finite,
+)
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
+from roundelay.agents.protocol.signing import (
+    CARD,
+    SIGNATURE,
+    End,
+    MaskKey,
+    Signer,
+    Unproven,
+    placed,
+    told_statement,
+    unsigned,
+    without_a_good_card,
+)
 from roundelay.algorithms.parts.defences import ContributionNoise
 from roundelay.algorithms.parts.starts import OneAgent
 from roundelay.algorithms.slots import Agents
@@ -26,7 +48,8 @@ from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.token_run import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
-from roundelay.masks import Grid, PairSecrets, WideFixedPoint, my_seal
+from roundelay.masks import AgreedPairs, Grid, PairSecrets, WideFixedPoint, my_seal
+from roundelay.networks.network_checks import join_names
 from roundelay.networks.walks import tour_part
 from roundelay.problems import OwnProblem
 
@@ -42,6 +65,9 @@ BLOCK = 8192
 # The sums before the fit, in whatever units.
 STATISTICS = WideFixedPoint()
 _NO_VISITS: Integers = np.zeros(0, np.int64)
+_NO_NUMBERS: Vector = np.zeros(0)
+# The shares add up to N times the token but for rounding, in parts of its size.
+OUT_OF_BALANCE = 1e-9
 
 # Of glibc's malloc.h.
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
@@ -50,6 +76,10 @@ KEEP = 2**30
 
 class SolverError(RuntimeError):
     """The site's own function gave something with which the fit can't go on."""
+
+
+class DeceivedError(RuntimeError):
+    """What this site was told can't be true of data that hold its own. The agent stops: asked again and again, it would tell how much it has."""
 
 
 # Where to start from, once the sums before the fit are known.
@@ -83,7 +113,8 @@ class Residuals:
 class Held:
     """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
 
-    `summed` is how many of this epoch's sums it has added to: the mask of each is used once.
+    `summed` is how many of this epoch's sums it has added to: the mask of each is used once. `cards` are the keys for masks of all
+    members in this epoch, and `signatures` those of all members under the end of the run.
     The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
     """
 
@@ -99,6 +130,8 @@ class Held:
     reason: Reason | None = None
     ended_by: int = -1
     hop: int = 0
+    cards: bytes = b""
+    signatures: bytes = b""
     residuals: Residuals | None = field(default=None, repr=False)
 
 
@@ -115,14 +148,17 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
     counts, questions = [1 + count for count in sums], question_sizes(plan)
     words = tuple(STATISTICS.words * count for count in counts)
     if questions:
-        return Layout(plan.agents, ENDING + plan.dim + MOST_TOLD, words, tuple(counts), questions)
-    return Layout(plan.agents, plan.vectors * plan.dim, (*words, plan.dim), (*counts, 0))
+        done = ENDING + plan.dim
+        return Layout(plan.agents, done + MOST_TOLD, done, words, tuple(counts), questions)
+    token, shares = plan.vectors * plan.dim, STATISTICS.words * plan.dim if has_shares(plan.method) else 0
+    return Layout(plan.agents, token, token, (*words, plan.dim), (*counts, 0), shares=shares)
 
 
 class Holder:
     """One member of a ring, when it holds the baton: what it makes of it, and to whom it hands it on.
 
-    `seed` keys the agent's own draws, `secrets` are what it shares with each other member, `first_hop` is the epoch's.
+    `seed` keys the agent's own draws, `first_hop` is the epoch's. `secrets` are what it shares with each other member, or a key of its
+    own for masks: then all tell each other theirs before anything else. `ring` is the digest of the ring file.
     `act` changes what is held in memory; where it raises, that is worth nothing any more, and the agent goes on from its
     journal.
     """
@@ -133,11 +169,17 @@ class Holder:
         me: int,
         local: Local,
         seed: int,
-        secrets: PairSecrets,
+        secrets: PairSecrets | MaskKey,
         warm: Warm | None = None,
         before_adding: BeforeAdding = nothing_to_note,
+        signer: Signer | None = None,
+        ring: str = "",
     ) -> None:
-        self.plan, self.me, self.local, self.seed, self.secrets, self.warm = plan, me, local, seed, secrets, warm
+        self.plan, self.me, self.local, self.seed, self.warm = plan, me, local, seed, warm
+        self._key = secrets if isinstance(secrets, MaskKey) else None
+        self._secrets = None if isinstance(secrets, MaskKey) else secrets
+        self.signer: Signer = Unproven(me) if signer is None else signer
+        self.ring = bytes.fromhex(ring)
         self._before_adding, self._noted = before_adding, -1
         self.asking = Asking(self) if plan.choice is not None else None
         self.first_hop = plan.epoch * HOPS_OF_AN_EPOCH
@@ -194,6 +236,24 @@ class Holder:
         return self.local.repeatable and not self._noisy and self.plan.noise is None
 
     @property
+    def secrets(self) -> PairSecrets:
+        """What this member shares with each other one: of this epoch's keys, once all have told theirs."""
+        if self._secrets is None:
+            self._secrets = self.agree()
+        return self._secrets
+
+    def agree(self) -> PairSecrets:
+        """The same secrets in an object of their own: drawing from them is not for two threads at once."""
+        if self._key is None:
+            assert self._secrets is not None
+            return self._secrets
+        return self._agreed(self.held.cards)
+
+    def _agreed(self, cards: bytes) -> AgreedPairs:
+        assert self._key is not None
+        return self._key.agreed(self.me, cards, self.plan.run, self.plan.epoch, self.ring)
+
+    @property
     def finished(self) -> bool:
         """Whether the run is over for this agent."""
         return self.held.reason is not None
@@ -206,7 +266,7 @@ class Holder:
 
     def first(self) -> HandOver | None:
         """How the epoch begins, at the first member of its lap."""
-        return self._tell(0) if self.held.told else self._after_told(-1)
+        return self._opened() if self._key is None or self.held.cards else self._gather_keys()
 
     def act(self, baton: Baton) -> HandOver | None:
         """What this agent makes of a baton, and whom it goes to; None where the run is over."""
@@ -216,23 +276,38 @@ class Holder:
             return self.asking.act(baton)
         lap = self.lap_of(baton.phase, baton.origin, baton.hop)
         returned = baton.step == len(lap.order)
+        if baton.phase == Phase.KEYS and baton.purpose == GATHERED:
+            return self._tell_keys(baton) if returned else self.pass_on(baton, lap, self._keyed)
+        if baton.phase == Phase.KEYS:
+            return self._opened() if returned else self.pass_on(baton, lap, self._heard_keys)
         if baton.phase == Phase.SUM:
             return self._summed(baton) if returned else self.pass_on(baton, lap, self._added)
         if baton.phase == Phase.TELL:
             return self._after_told(baton.purpose) if returned else self.pass_on(baton, lap, self._heard)
         if baton.phase == Phase.FROZEN:
-            return self._asked(baton) if returned else self.pass_on(baton, lap, self._confirmed)
+            return self._asked(baton) if returned else self.pass_on(baton, lap, self.confirmed)
         # The last lap need not return: where it began nobody waits for it, and may have ended.
         moved = self.pass_on(baton, lap, self._ended)
         return moved if lap.works[baton.step + 1 :].any() else None
 
     def check(self, baton: Baton, previous: Vector | None) -> None:
         """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
-        if self.asking is not None and baton.phase in (Phase.ASK, Phase.DONE):
+        if self.asking is not None and baton.phase in (Phase.ASK, Phase.FROZEN, Phase.DONE):
             self.asking.check(baton)
-            return
-        self._check_place(baton)
-        if baton.phase not in (Phase.ITERATE, Phase.FROZEN) or previous is None or len(previous) != len(baton.numbers):
+        else:
+            self._check_place(baton)
+        if baton.phase == Phase.KEYS:
+            self._check_keys(baton)
+        elif baton.phase == Phase.TELL:
+            self._check_told(baton)
+        elif baton.phase in (Phase.FROZEN, Phase.DONE):
+            self._check_signatures(baton)
+        if (
+            self.asking is not None
+            or baton.phase not in (Phase.ITERATE, Phase.FROZEN)
+            or previous is None
+            or len(previous) != len(baton.numbers)
+        ):
             return
         jump = _distance(baton.numbers, previous)
         held = self.held
@@ -257,19 +332,70 @@ class Holder:
             raise BatonError(
                 f"The baton says that hop {hop}, at step {baton.step} of its lap, is this member's, which it is not."
             )
-        adds = baton.phase == Phase.SUM and baton.step < len(order) and works[baton.step]
-        if adds and baton.purpose < self.held.summed:
+        adds = not iterates and baton.step < len(order) and bool(works[baton.step])
+        if adds and baton.phase == Phase.SUM and baton.purpose < self.held.summed:
             raise BatonError(
                 f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
             )
+        if baton.phase == Phase.KEYS and (self._key is None or (adds and bool(self.held.cards))):
+            raise BatonError("The keys for masks are known already, or none are made in this ring.")
+        if baton.phase == Phase.SUM and self._key is not None and not self.held.cards:
+            raise BatonError("The baton asks for a sum before all members have told their keys for masks.")
         begun = self.held.visits > 0 and self.held.hop >= self.first_hop
         begun = begun or (self.asking is not None and bool(self.asking.held.answered))
         if begun and (
-            hop <= self.held.hop if baton.phase in (Phase.ITERATE, Phase.FROZEN) else baton.phase < Phase.ITERATE
+            hop <= self.held.hop
+            if baton.phase in (Phase.ITERATE, Phase.FROZEN)
+            else baton.phase in (Phase.KEYS, Phase.SUM, Phase.TELL)
         ):
             raise BatonError(f"The baton would go back to hop {hop}, but this member has made hop {self.held.hop}.")
 
+    # ------------------------------------------------------------ keys for masks
+
+    def _gather_keys(self) -> HandOver:
+        begun = self.start_lap(Phase.KEYS, GATHERED, self.first_hop, _NO_NUMBERS, bytes(CARD * self.plan.agents))
+        return begun._replace(baton=self._keyed(begun.baton))
+
+    def _keyed(self, baton: Baton) -> Baton:
+        """Put in this member's own card."""
+        assert self._key is not None
+        card = self._key.card(self.signer, self.ring, self.plan.epoch, self.plan.members[self.me].name)
+        return baton._replace(beside=placed(baton.beside, self.me, card))
+
+    def _tell_keys(self, baton: Baton) -> HandOver:
+        self.held.cards = baton.beside
+        return self.start_lap(Phase.KEYS, TOLD, self.first_hop, _NO_NUMBERS, baton.beside)
+
+    def _heard_keys(self, baton: Baton) -> Baton:
+        self.held.cards = baton.beside
+        return baton
+
+    def _check_keys(self, baton: Baton) -> None:
+        """When all cards are in, each must be signed by its member, for this ring file and epoch, and this member's own be the one it gave."""
+        if baton.purpose == GATHERED and baton.step < len(self._whole_lap.order):
+            return
+        names = [member.name for member in self.plan.members]
+        wrong = without_a_good_card(self.signer, baton.beside, self.ring, self.plan.epoch, names)
+        if wrong:
+            raise BatonError(
+                f"The key for masks of {self._named(wrong)} is not signed for this site's ring file: another file was accepted there, or "
+                "somebody has replaced the key on the way. Compare the digests (roundelay ring show) of all sites."
+            )
+        if self.held.cards and baton.beside != self.held.cards:
+            raise BatonError("The keys for masks are others than those that this member has been told.")
+        try:
+            for member in range(self.plan.agents):
+                self._agreed(baton.beside).key(self.me, member)
+        except ValueError as error:
+            raise BatonError(f"The keys for masks can't be used. {error}") from None
+
+    def _named(self, members: list[int]) -> str:
+        return join_names([self.plan.members[member].name for member in members])
+
     # ------------------------------------------------------------ laps before the first hop
+
+    def _opened(self) -> HandOver | None:
+        return self._tell(0) if self.held.told else self._after_told(-1)
 
     def note(self) -> None:
         """Have noted what is about to be added, before the first words of an epoch and after each sum that was told."""
@@ -310,15 +436,43 @@ class Holder:
         """The lap of a sum is closed: the masks have cancelled."""
         if baton.purpose < len(self.local.sums):
             total = STATISTICS.decode(baton.numbers)
-            if round(total[0]) != self.plan.agents:
-                raise BatonError("A sum under masks did not come out: a member has another ring file or another key.")
+            self._check_total(baton.purpose, total, "The sum")
             self.held.told = (*self.held.told[: baton.purpose], total)
             return self._tell(baton.purpose)
         mean = grid_of(self.method).decode(baton.numbers) / self.plan.agents
         return self._iterate(self._token(np.pad(mean, (0, (self.plan.vectors - 1) * self.plan.dim)), self.first_hop))
 
     def _tell(self, purpose: int) -> HandOver:
-        return self.start_lap(Phase.TELL, purpose, self.first_hop, self.held.told[purpose])
+        told = self.held.told[purpose]
+        signature = self.signer.sign(told_statement(self.ring, self.plan.epoch, purpose, told))
+        return self.start_lap(Phase.TELL, purpose, self.first_hop, told, signature)
+
+    def _check_told(self, baton: Baton) -> None:
+        """What is told must be signed by the member that formed the sum, and be possible with what this site itself has added."""
+        teller = self.plan.members[baton.origin].name
+        if not self.signer.is_signed(
+            baton.origin, told_statement(self.ring, self.plan.epoch, baton.purpose, baton.numbers), baton.beside
+        ):
+            raise BatonError(
+                f"What is told of the sums is not what {teller} has signed: somebody between {teller} and this site has changed it."
+            )
+        if baton.purpose > len(self.held.told):
+            raise BatonError(f"Sum {baton.purpose} is told before the one that it follows from.")
+        self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
+
+    def _check_total(self, purpose: int, total: Vector, what: str) -> None:
+        """Refuse a total that can't be: the masks did not cancel, or it lacks what this site has added."""
+        if not (all_finite(total) and round(float(total[0])) == self.plan.agents):
+            raise BatonError(
+                f"{what} did not come out: the masks did not cancel, since some member was told or has told something else, or has "
+                "another ring file."
+            )
+        try:
+            self.local.check_told((*self.held.told[:purpose], total), self.plan.agents)
+        except ValueError as error:
+            raise DeceivedError(
+                f"{what} can't be right. {error} The agent stops, and nothing of this is kept: ask the other sites what they were told."
+            ) from None
 
     def _heard(self, baton: Baton) -> Baton:
         self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
@@ -364,12 +518,11 @@ class Holder:
         if self._steps["works"](walk.numbers, place):
             baton, content = self.visit(baton)
         if hop + 1 - self.first_hop >= self.plan.stopping.hops:
-            return self._end(Reason.HOPS, hop + 1, baton.numbers)
+            return self.freeze(Reason.HOPS, hop + 1, baton.numbers)
         if self.wants_to_stop:
-            return self._end(Reason.ASKED, hop + 1, baton.numbers)
+            return self.freeze(Reason.ASKED, hop + 1, baton.numbers)
         if content == (1 << self.plan.agents) - 1:
-            frozen = self.start_lap(Phase.FROZEN, 0, hop + 1, baton.numbers)
-            return HandOver(frozen.receiver, self._confirmed(frozen.baton))
+            return self.freeze(Reason.CONTENT, hop + 1, baton.numbers)
         return self._onward(baton.numbers, hop + 1, content)
 
     def _onward(self, numbers: Vector, hop: int, content: int) -> HandOver:
@@ -451,24 +604,116 @@ class Holder:
 
     # ------------------------------------------------------------ the end
 
-    def _confirmed(self, baton: Baton) -> Baton:
-        """Whether this agent is content with the token as it stands frozen."""
+    def freeze(self, reason: Reason, hop: int, numbers: Vector, wished: int = 0) -> HandOver:
+        """Let everybody sign this end."""
+        signatures = bytes(SIGNATURE * self.plan.agents + 8 * self.largest_layout.shares)
+        frozen = self.start_lap(Phase.FROZEN, reason, hop, numbers, signatures)
+        return frozen._replace(baton=self.confirmed(frozen.baton._replace(content=wished)))
+
+    def confirmed(self, baton: Baton) -> Baton:
+        """Sign the end where this member itself finds it right; with a token it adds its share to their sum, too."""
+        if self.asking is not None:
+            self.asking.take_totals(baton)
+        elif not self._is_content(baton):
+            return baton
+        signatures, words = self._split(baton)
+        signatures = placed(signatures, self.me, self.signer.sign(self.end_in(baton).statement))
+        if len(words):
+            words = STATISTICS.add(words, self._share_at(baton))
+        content = baton.content if self.asking is not None else baton.content | 1 << self.me
+        return baton._replace(content=content, beside=signatures + words.tobytes())
+
+    def _share_at(self, baton: Baton) -> Words:
+        """What this member has in a frozen token, under a mask."""
+        own = STATISTICS.encode(self.held.share[self.me], self.plan.agents, "This site's largest share of the token")
+        # Bound to this very end, which is never asked about again after a visit: where it goes on after all, the next has other masks.
+        about = sha256(baton.hop.to_bytes(8, "little") + np.ascontiguousarray(baton.numbers).tobytes()).digest()
+        self.held.hop = max(self.held.hop, baton.hop - 1)
+        turn = 1 + len(self.local.sums)
+        seal = my_seal(self.secrets, self.me, self.plan.agents, self.plan.dim, turn, STATISTICS, about)
+        return STATISTICS.add(own, seal)
+
+    def _is_content(self, baton: Baton) -> bool:
+        """Whether this agent confirms the token as it stands frozen; where it need not be the best fit, there is nothing to confirm."""
+        if baton.purpose != Reason.CONTENT:
+            return True
         tolerance = self.plan.stopping.tolerance
-        unrest = self._unrest(np.array(baton.numbers[: self.plan.dim]))
-        sure = tolerance is not None and unrest <= tolerance
-        return baton._replace(content=baton.content | 1 << self.me) if sure else baton
+        return tolerance is not None and self._unrest(np.array(baton.numbers[: self.plan.dim])) <= tolerance
+
+    def end_in(self, baton: Baton) -> End:
+        """The end that a baton of the phases FROZEN and DONE tells, as this member knows it."""
+        if self.asking is not None:
+            return self.asking.end_in(baton)
+        return End(
+            self.ring, self.plan.epoch, baton.hop, baton.purpose, baton.origin, np.array(baton.numbers), digest_of(self.held.told)
+        )  # fmt: skip
+
+    def _split(self, baton: Baton) -> tuple[bytes, Words]:
+        """The signatures in a frozen baton, and the words of the shares' sum."""
+        length = SIGNATURE * self.plan.agents
+        return baton.beside[:length], np.frombuffer(baton.beside[length:], np.uint64)
+
+    def _check_signatures(self, baton: Baton) -> None:
+        """A frozen baton must be signed by whoever froze it; at the end by all, this member among them."""
+        if baton.phase == Phase.FROZEN:
+            if (
+                baton.purpose == Reason.HOPS
+                and self.asking is None
+                and baton.hop - self.first_hop < self.plan.stopping.hops
+            ):
+                raise BatonError("The baton says that all hops were made that the ring file allows, which is not so.")
+            signatures, _ = self._split(baton)
+            own = slice(SIGNATURE * baton.origin, SIGNATURE * (baton.origin + 1))
+            if not self.signer.is_signed(baton.origin, self.end_in(baton).statement, signatures[own]):
+                raise BatonError(
+                    f"The end that the baton tells is not what {self.plan.members[baton.origin].name} has signed, where it should "
+                    "have begun, or that site was told other things than this one."
+                )
+            return
+        missing = unsigned(self.signer, self.end_in(baton).statement, baton.beside)
+        if missing:
+            raise BatonError(
+                f"{self._named(missing)} {'has' if len(missing) == 1 else 'have'} not signed the end that the baton tells: it is made "
+                "up, or those sites were told other things than this one."
+            )
 
     def _asked(self, baton: Baton) -> HandOver | None:
         """Everybody has been asked: it is done, or it goes on."""
-        if baton.content == (1 << self.plan.agents) - 1:
-            return self._end(Reason.CONTENT, baton.hop, baton.numbers)
-        return self._onward(baton.numbers, baton.hop, 0)
+        signatures, words = self._split(baton)
+        if self.asking is not None:
+            return self.done(baton, signatures, baton.numbers[: self.largest_layout.done])
+        if baton.content != (1 << self.plan.agents) - 1:
+            return self._onward(baton.numbers, baton.hop, 0)
+        if len(words):
+            self._check_balance(np.array(baton.numbers[: self.plan.dim]), STATISTICS.decode(words))
+        return self.done(baton, signatures, baton.numbers)
 
-    def _end(self, reason: Reason, hop: int, numbers: Vector) -> HandOver:
-        done = self.start_lap(Phase.DONE, reason, hop, numbers)
-        return HandOver(done.receiver, self._ended(done.baton))
+    def _check_balance(self, token: Vector, total: Vector) -> None:
+        """Σc_i = Nz at every hop: where that is not so, a site has forgotten what it did, or never did what it told."""
+        agents = self.plan.agents
+        most = agents * OUT_OF_BALANCE * max(1.0, float(np.abs(token).max()))
+        off = float(np.abs(total - agents * token).max())
+        if not off <= most:
+            raise BatonError(
+                f"What all sites have in the token does not add up to it ({off:.2g} is missing): a site's folder was put back to an older "
+                "state, or a site has changed the token by something that it does not count as its own. The run does not end with this "
+                "model. Compare the journals of all sites, drop the site that it is, and let it join anew."
+            )
+
+    def done(self, baton: Baton, signatures: bytes, numbers: Vector) -> HandOver:
+        """All have signed: tell it."""
+        done = self.start_lap(Phase.DONE, baton.purpose, baton.hop, numbers, signatures)
+        done = done._replace(baton=done.baton._replace(content=baton.content))
+        missing = unsigned(self.signer, self.end_in(done.baton).statement, signatures)
+        if missing:
+            raise BatonError(
+                f"{self._named(missing)} {'has' if len(missing) == 1 else 'have'} signed another end than this site: told other things, or "
+                "changed on the way. The run does not end with this model; compare the journals."
+            )
+        return done._replace(baton=self._ended(done.baton))
 
     def _ended(self, baton: Baton) -> Baton:
+        self.held.signatures = baton.beside
         if self.asking is not None:
             return self.asking.ended(baton)
         scale = float(self.method.token_scale(self.plan.agents))
@@ -484,7 +729,7 @@ class Holder:
         On the cycle it goes on from where the token is, since a member may stand in the order more than once and every
         hand-over has its place there.
         """
-        if phase in (Phase.SUM, Phase.TELL, Phase.ASK) or self.asking is not None:
+        if phase in (Phase.KEYS, Phase.SUM, Phase.TELL, Phase.ASK) or self.asking is not None:
             return self._whole_lap
         order = np.array(self.plan.order)
         return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
@@ -494,10 +739,10 @@ class Holder:
         """The lap from the first member on."""
         return lap_at(np.array(self.plan.order), 0)
 
-    def start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words) -> HandOver:
+    def start_lap(self, phase: Phase, purpose: int, hop: int, numbers: Vector | Words, beside: bytes = b"") -> HandOver:
         """A lap begins here."""
         lap = self.lap_of(phase, self.me, hop)
-        return HandOver(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers))
+        return HandOver(int(lap.order[1]), Baton(phase, hop, self.me, 1, purpose, 0, numbers, beside))
 
     def pass_on(self, baton: Baton, lap: Lap, work: Any) -> HandOver:
         """Do one's part where the lap meets this member first, and hand on."""

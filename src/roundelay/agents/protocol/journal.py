@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.wire import checksum_of
 from roundelay.algorithms.sealed.questions import Place
 
-FORMAT = 3
+FORMAT = 4
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
@@ -92,8 +93,9 @@ class Record:
             raise DamagedError(f"a record can't be read ({error})") from None
 
 
-# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate, how many own vectors, residual
-_ABOUT = struct.Struct("<qqqdqqqqqd")
+# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate, how many own vectors, residual;
+# then the lengths of what is no number: the keys of all, the signatures under the end, the chain of questions, the digest of totals, the doubt.
+_ABOUT = struct.Struct("<qqqdqqqqqd5I")
 
 
 def record_of(holder: Holder) -> Record:
@@ -103,22 +105,26 @@ def record_of(holder: Holder) -> Record:
         own: tuple[NDArray[np.float64], ...] = (held.x[me], held.y[me], held.share[me])
     else:
         own = () if asking.held.place is None else tuple(asking.held.place)
+    asked = (b"", b"", b"") if asking is None else (asking.held.chain, asking.held.totals, asking.held.doubt.encode())
+    texts = (held.cards, held.signatures, *asked)
     about = _ABOUT.pack(
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
         -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
-        float("nan") if asking is None else asking.held.residual,
-    ) + (b"" if asking is None else asking.held.chain)  # fmt: skip
+        float("nan") if asking is None else asking.held.residual, *map(len, texts),
+    )  # fmt: skip
     estimate = () if held.estimate is None else (held.estimate,)
-    return Record(about, (*own, *estimate, *held.told))
+    return Record(about + b"".join(texts), (*own, *estimate, *held.told))
 
 
 def take_up(holder: Holder, record: Record) -> None:
     """Fill in what was held when the record was made."""
     held, asking = holder.held, holder.asking
     try:
-        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual = _ABOUT.unpack_from(
-            record.about
+        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual, *lengths = (
+            _ABOUT.unpack_from(record.about)
         )
+        ends = np.cumsum([_ABOUT.size, *lengths]).tolist()
+        held.cards, held.signatures, chain, totals, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
     except struct.error as error:
         raise DamagedError(f"a record can't be read ({error})") from None
     own, rest = record.vectors[:count], record.vectors[count:]
@@ -126,7 +132,7 @@ def take_up(holder: Holder, record: Record) -> None:
         held.x[holder.me], held.y[holder.me], held.share[holder.me] = own
     else:
         asking.held.place, asking.held.residual = Place(*own) if own else None, residual
-        asking.held.chain = record.about[_ABOUT.size :]
+        asking.held.chain, asking.held.totals, asking.held.doubt = chain, totals, doubt.decode()
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
     held.hop, held.ended_by = hop, ended_by
     held.reason = None if reason < 0 else Reason(reason)
@@ -272,6 +278,14 @@ class Journal:
                 f"select * from passages {where} order by epoch, k limit {int(most)}"
             ).fetchall()
             return [Passage(*row) for row in rows]
+
+    def last_on_links(self, epoch: int, k: int) -> tuple[dict[int, int], dict[int, int]]:
+        """The counters of the last hand-over from each neighbour, and to each before what was made of hand-over k."""
+        with self._refusals():
+            taken = "select sender, max(k) from passages where epoch = ? and sender >= 0 group by sender"
+            sent = "select receiver, max(sent_k) from passages where epoch = ? and receiver >= 0 and k < ? group by receiver"
+            both = self._database.execute(taken, (epoch,)), self._database.execute(sent, (epoch, k))
+            return dict(both[0].fetchall()), dict(both[1].fetchall())
 
     def epochs_with_sums(self) -> tuple[int, ...]:
         """The epochs in which this agent added to sums or to the token."""

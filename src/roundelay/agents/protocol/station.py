@@ -16,6 +16,7 @@ On a cycle that meets everybody once, two things are cheaper.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
@@ -52,6 +53,7 @@ class Point(Enum):
 
 
 Reached = Callable[[Point], None]
+_COUNTERS = struct.Struct("<qq")
 
 
 def nothing_happens(point: Point) -> None:
@@ -79,6 +81,9 @@ class Station:
         self._unsettled: list[Passage] = []
         self._hopped = False
         self._kept = -1
+        # The last hand-over from each neighbour, and the last one to each that is on its disk for certain.
+        self._taken: dict[int, int] = {}
+        self._safe: dict[int, int] = {}
         order = self.plan.order
         self._places = [place for place, member in enumerate(order) if member == self.me]
         self._ahead = 0
@@ -104,8 +109,11 @@ class Station:
             self._take_up_questions(self.holder.asking)
         if before.epoch == self.plan.epoch:
             self.standing = before
+            if not self.plan.on_cycle:
+                self._taken, self._safe = self.journal.last_on_links(before.epoch, before.k)
         else:  # what was sent in an epoch before is of no use
             self.holder.held.summed = 0
+            self.holder.held.cards = self.holder.held.signatures = b""
             self.holder.held.reason = None
             self.holder.held.estimate = None
             if self.holder.asking is not None and self.holder.local.sums:
@@ -145,6 +153,35 @@ class Station:
     def finished(self) -> bool:
         """Whether the run is over for this agent and nobody waits for it."""
         return self.holder.finished and self.outgoing is None
+
+    # ------------------------------------------------------------ greetings
+
+    def greeting(self, peer: int) -> bytes:
+        """What a neighbour is told when a link comes up: which ring file was accepted here, and what crossed the link last."""
+        taken, sent = self._taken.get(peer, -1), self._safe.get(peer, -1)
+        if self.standing.receiver == peer:
+            sent = self.standing.sent_k
+        return self.holder.ring + _COUNTERS.pack(taken, sent)
+
+    def check_greeting(self, peer: int, frame: Frame) -> None:
+        """Refuse a neighbour that has another ring file, or whose memory of the link is older than this member's, or newer."""
+        if frame.epoch != self.plan.epoch:
+            return  # one of the two has yet to move on
+        name, own = self.plan.members[peer].name, len(self.holder.ring)
+        if len(frame.body) != own + _COUNTERS.size:
+            raise BatonError(f"The greeting of {name} has {len(frame.body)} bytes instead of {own + _COUNTERS.size}.")
+        if frame.body[:own] != self.holder.ring:
+            raise BatonError(
+                f"{name} has accepted another ring file of epoch {self.plan.epoch}: compare the digests (roundelay ring show) of all "
+                "sites, and find out who sent which file."
+            )
+        taken, sent = _COUNTERS.unpack(frame.body[own:])
+        # On a cycle every counter has its place, and a journal that went back is noticed by that.
+        if not self.plan.on_cycle and (taken < self._safe.get(peer, -1) or sent < self._taken.get(peer, -1)):
+            raise BatonError(
+                f"{name} does not remember all that crossed the link to this site: its folder was put back to an older state, and the fit "
+                f"can't go on with it. Let the members drop {name}, and let it join anew."
+            )
 
     # ------------------------------------------------------------ the protocol
 
@@ -250,6 +287,10 @@ class Station:
     ) -> None:
         """Note what came of a baton, in memory."""
         plan, held = self.plan, self.holder.held
+        if self.standing.receiver >= 0:
+            self._safe[self.standing.receiver] = self.standing.sent_k  # since the baton is back
+        if sender >= 0:
+            self._taken[sender] = k
         receiver, sent_k, data = -1, -1, b""
         if move is not None:
             receiver, sent_k = move.receiver, k + 1

@@ -2,7 +2,7 @@
 
 | kind | what it says | body |
 |---|---|---|
-| HELLO | I speak this version and stand in this epoch | – |
+| HELLO | I speak this version, stand in this epoch, and have this ring file | its digest, and what crossed this link last |
 | BATON | here is hand-over k | the baton |
 | ACK | hand-over k is in my journal | – |
 | REFUSAL | I do not take hand-over k, and why | a sentence |
@@ -25,7 +25,7 @@ except ImportError:
     ) from None
 
 MAGIC = b"RNDL"
-VERSION = 3
+VERSION = 4
 SENTENCE = 1000  # bytes of a refusal, at most
 
 _HEADER = struct.Struct("<4sBBHI16sQQI")
@@ -99,7 +99,7 @@ def unpack_frame(data: bytes, run: bytes) -> Frame:
     if kind not in _KINDS:
         raise FrameError(f"The frame is of an unknown kind, {kind}.")
     body = view[HEADER_BYTES:]
-    if kind not in (Kind.BATON, Kind.REFUSAL) and length:
+    if kind not in (Kind.HELLO, Kind.BATON, Kind.REFUSAL) and length:
         raise FrameError(f"A frame of the kind {Kind(kind).name} has no body, but this one has {length} bytes.")
     return Frame(_KINDS[kind], epoch, k, body, checksum)
 

@@ -36,12 +36,13 @@ from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_memory
 from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.signing import Certified, MaskKey
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
 from roundelay.agents.site.proven import in_words
 from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch
 from roundelay.kernels import Vector
-from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
+from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
@@ -49,7 +50,7 @@ LOOK_EVERY = 0.25
 MOST_COEFFICIENTS = 10_000
 # The privacy meter first looks after so many visits, and rests this many times as long as it took.
 FIRST_MEASURE, METER_REST = 10, 20.0
-PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
+PAUSED, STOPPING, PRIVACY, MASK_KEY = "paused", "stop", "privacy.json", "mask-key-"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
 
@@ -128,6 +129,7 @@ class Site:
                 books = self._books(signed)
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
+                self._forget_mask_keys(before=signed.plan.epoch)
                 books.check()
                 holder = await self._epoch(signed, journal, books)
                 if holder is not None:
@@ -144,7 +146,7 @@ class Site:
             for earlier in accepted_plans(self.folder, self.run_id):
                 if earlier.plan.epoch == standing.epoch:
                     # Nothing of it is sent any more, but the journal will have it.
-                    Station(self._holder(earlier.plan, self._books(earlier).note), journal).catch_up()
+                    Station(self._holder(earlier, self._books(earlier).note), journal).catch_up()
 
     def _books(self, signed: SignedPlan) -> Bookkeeper:
         options = self.options
@@ -152,15 +154,18 @@ class Site:
             self.folder, signed, self.local, options.least_rows, options.despite_difference, options.most_epsilon
         )
 
-    def _holder(self, plan: RingPlan, before_adding: BeforeAdding) -> Holder:
-        me = plan.number_of(self.name)
-        return Holder(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm, before_adding)
+    def _holder(self, signed: SignedPlan, before_adding: BeforeAdding) -> Holder:
+        plan = signed.plan
+        signer = Certified(identity_for(self.folder, plan), tuple(member.certificate for member in plan.members))
+        me, secrets = plan.number_of(self.name), self._secrets(plan)
+        return Holder(plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest)
 
     async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Holder | None:
         """The member as the run ended for it in this epoch; None where there is a newer one."""
         plan = signed.plan
-        holder = self._holder(plan, books.before_adding)
+        holder = self._holder(signed, books.before_adding)
         me, station = holder.me, Station(holder, journal, self.reached)
+        over = holder.finished  # then there is nothing to measure, and no key to measure it with
         if station.heavy:
             keep_freed_memory()
         identity = identity_for(self.folder, plan) if self.options.encrypted else None
@@ -183,7 +188,7 @@ class Site:
             if holder.finished:
                 watch.outcome = _why_it_stopped(plan, holder)
                 lingering = asyncio.create_task(agent.linger())
-                if self.options.meter:
+                if self.options.meter and not over:
                     await self._measure(agent)
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
@@ -233,7 +238,7 @@ class Site:
         passages = agent.station.journal.passages(plan.epoch, most + 20)
         own_y = holder.held.y[holder.me].copy()
         # Secrets of its own, since drawing from them is not for two threads at once.
-        privacy = await asyncio.to_thread(measure, holder, passages, own_y, self._secrets(plan, holder.me))
+        privacy = await asyncio.to_thread(measure, holder, passages, own_y, holder.agree())
         self._tell(privacy)
         if limit.action != "tell" and worst_error(privacy) < limit.error:
             if limit.action == "noise":
@@ -264,12 +269,22 @@ class Site:
             sync_folder(self.home)
         return int.from_bytes(path.read_bytes(), "little")
 
-    def _secrets(self, plan: RingPlan, me: int) -> PairSecrets:
+    def _secrets(self, plan: RingPlan) -> PairSecrets | MaskKey:
+        """A key for the masks of this epoch, on disk before anybody is told of it."""
         if self.options.seed is not None:
             return SeededPairs(self.options.seed)
-        keys = tuple(member.mask_key for member in plan.members)
-        own = identity_for(self.folder, plan).mask_key
-        return AgreedPairs(me, own, keys, plan.run, plan.epoch)
+        path = self.home / f"{MASK_KEY}{plan.epoch}"
+        if not path.exists():
+            write_new(path, new_private_key())
+            sync_folder(self.home)
+        return MaskKey(path.read_bytes())
+
+    def _forget_mask_keys(self, before: float = math.inf) -> None:
+        """Whoever takes the folder later shall not find what lifts the masks of epochs that are over."""
+        for path in self.home.glob(f"{MASK_KEY}*"):
+            if int(path.name.removeprefix(MASK_KEY)) < before:
+                path.unlink()
+        sync_folder(self.home)
 
     def _warm(self, told: tuple[Vector, ...]) -> Vector | None:
         """Where to start from: the model of an earlier run, in the units of this one."""
@@ -320,6 +335,7 @@ class Site:
             doubt="" if asking is None else asking.held.doubt,
             privacy=_privacy(plan, holder),
         )
+        self._forget_mask_keys()
         if self.options.model is not None:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
