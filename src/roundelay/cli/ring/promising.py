@@ -56,7 +56,7 @@ def promised(
     from roundelay.agents.agreement.plan import Promise
     from roundelay.agents.data.fitting import half_range
     from roundelay.algorithms.sealed.sealed_laps import SealedLaps
-    from roundelay.privacy.accounting.sealed_sums import sum_multiplier
+    from roundelay.privacy.accounting.budget import sum_multiplier
 
     if epsilon is None:
         given = {
