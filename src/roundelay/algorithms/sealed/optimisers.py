@@ -104,11 +104,15 @@ Asking = Generator[Question, Total, Found]
 
 
 class Optimiser(Protocol):
-    """Something that turns totals into questions, of the kinds that it says."""
+    """Something that turns totals into questions, of the kinds that it says.
+
+    One that is for quadratic functions alone says so by `quadratics_only`, and one whose questions are planned for sums with noise by
+    `for_noise`.
+    """
 
     @property
     def asks(self) -> tuple[Asked, ...]:
-        """What it may ask for."""
+        """What it may ask for; nothing, where it stands for the one that follows from the problem."""
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
@@ -140,6 +144,7 @@ class NormalEquations:
     """
 
     name: ClassVar[str] = "normal equations"
+    quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT_AND_HESSIAN, Asked.GRADIENT)
 
     def questions(self, goal: Goal) -> Asking:
@@ -171,6 +176,7 @@ class ConjugateGradients:
     """
 
     name: ClassVar[str] = "conjugate gradients"
+    quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT, Asked.HESSIAN_TIMES_DIRECTION, Asked.NOTHING)
 
     def questions(self, goal: Goal) -> Asking:
