@@ -302,7 +302,8 @@ def _shorter(goal: Goal, z: Vector, old: Total, trial: Vector, new: Total, lengt
 class LBFGS:
     """SciPy's L-BFGS-B, which is never told but totals: each lap asks for the gradient, and the value where there is one.
 
-    A box is its bounds; ‖x‖₁ comes by x = u − v with u, v ≥ 0.
+    A box is its bounds; ‖x‖₁ comes by x = u − v with u, v ≥ 0. It sees units, which the others do not: where those of two unknowns are
+    more than 1e6 apart it may come no further, or end before the one with the smaller gradient has moved.
     """
 
     name: ClassVar[str] = "L-BFGS"
