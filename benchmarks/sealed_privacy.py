@@ -13,8 +13,8 @@ import numpy as np
 import roundelay as rl
 from roundelay.algorithms.sealed.shared_noise import SHARE_BITS, SharedNoise
 from roundelay.masks import SeededPairs, discrete_gaussian, own_words
+from roundelay.privacy.accounting.budget import sum_multiplier
 from roundelay.privacy.accounting.composition import composed_epsilon
-from roundelay.privacy.accounting.sealed_sums import sum_multiplier
 from roundelay.problems.row_problem import RowProblem
 
 ROWS, DIM, EPSILON, DELTA = 10_000, 6, 1.0, 1e-6

@@ -29,7 +29,7 @@ from roundelay.agents.site.taking_part import Ending
 from roundelay.algorithms.sealed.questions import asked_in, total_of
 from roundelay.algorithms.sealed.shared_noise import gaussian_delta
 from roundelay.cli.app import app
-from roundelay.privacy.accounting.sealed_sums import sum_multiplier
+from roundelay.privacy.accounting.budget import sum_multiplier
 from tests.agents.conftest import COLUMNS, invited, site
 from tests.agents.hospitals import NAMES, QUIET, TASK, Hospitals
 from tests.agents.world import least_squares

@@ -23,7 +23,7 @@ from roundelay.agents.site.taking_part import _privacy
 from roundelay.algorithms.sealed.questions import Asked
 from roundelay.cli.app import app
 from roundelay.masks import SeededPairs
-from roundelay.privacy.accounting.sealed_sums import sum_multiplier
+from roundelay.privacy.accounting.budget import sum_multiplier
 from roundelay.tables import Fields
 from tests.agents.world import MemoryJournal, World, ring_plan
 

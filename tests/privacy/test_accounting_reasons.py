@@ -96,7 +96,7 @@ def test_nor_can_it_be_watched() -> None:
 
 def test_a_choice_that_the_accounting_does_not_know_is_not_taken_for_harmless(monkeypatch: Any) -> None:
     monkeypatch.setattr(
-        "roundelay.privacy.accounting.reasons.COVERED", ("rho", "walk", "xstep", "perturbation", "start")
+        "roundelay.privacy.accounting.sensitivities.COVERED", ("rho", "walk", "xstep", "perturbation", "start")
     )
     method = TokenADMM(1.0, rl.Cycle(), ClippedGradient(1.0), PrimalNoise(1.0), rl.ZeroStart(), tokens=2)
     found = epsilon(method, SQUARES, 3)

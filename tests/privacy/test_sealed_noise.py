@@ -16,8 +16,8 @@ from roundelay.algorithms.sealed.noisy_newton import covariance_of
 from roundelay.algorithms.sealed.questions import Asked, total_of
 from roundelay.algorithms.sealed.shared_noise import SHARE_BITS, SharedNoise, epsilon_of_gaussian, gaussian_delta
 from roundelay.masks import SeededPairs, discrete_gaussian, own_words
+from roundelay.privacy.accounting.budget import RESERVE, sum_multiplier
 from roundelay.privacy.accounting.composition import composed_epsilon
-from roundelay.privacy.accounting.sealed_sums import RESERVE, sum_multiplier
 
 
 def delta_by_hand(mu: Any, epsilon: float) -> Any:

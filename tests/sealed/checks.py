@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -137,6 +138,46 @@ def check_newton(module: Any) -> None:
         game = played(kind(), without_values, goal_of(without_values, start=start))
         assert len(game.questions) <= 16 and apart(game.found.point, without_values.optimum) < 1e-9
     check_composite(kind(), logistic)
+    check_drift(module)
+    check_last_laps(kind)
+
+
+def check_drift(module: Any) -> None:
+    """Where the third derivative is the same everywhere, the change of the Hessian along a line is known from any piece of it."""
+    rng = np.random.default_rng(4)
+    directions = rng.normal(size=(5, 3))
+
+    def hessian(x: Any) -> Any:
+        return 20.0 * np.eye(3) + directions.T @ ((directions @ x)[:, None] * directions)
+
+    z, line = rng.normal(size=3), 0.1 * rng.normal(size=3)
+    for before, ahead in ((1.0, 1.0), (1.0, 0.01), (0.3, -2.0)):
+        step, here = before * line, hessian(z)
+        turned = (hessian(z + ahead * line) - here) @ line
+        expected = np.sqrt(turned @ np.linalg.solve(here, turned) / (line @ here @ line))
+        drift = module.drift_over(here, ahead * line, module.Change(step, here - hessian(z - step)))
+        assert abs(drift / expected - 1.0) < 1e-12
+    assert module.drift_over(np.zeros((3, 3)), line, module.Change(line, np.eye(3))) == np.inf
+
+
+def check_last_laps(kind: Any) -> None:
+    """From where the last Hessian will do only gradients are asked for, and that takes no more laps."""
+    spared = 0
+    for problem, start in itertools.product(
+        (logistic(4, 4, 3), logistic(3, 2, 5), plain_functions(4, 4, 3, hessians=True)), (START, FAR)
+    ):
+        game = played(kind(), problem, goal_of(problem, start=start[: problem.dim]))
+        kinds = [question.asked for question in game.questions]
+        count = kinds.count(Asked.GRADIENT)
+        assert count >= 1 and set(kinds[:-count]) == {Asked.VALUE_GRADIENT_AND_HESSIAN}
+        spared += count
+        textbook = newton(problem, start[: problem.dim], 20)
+        near = next(lap for lap, point in enumerate(textbook) if apart(point, problem.optimum) < 1e-11)
+        assert len(kinds) <= near + 2
+        last = pooled_hessian(problem, game.points[-count - 1])
+        for point, following in itertools.pairwise(game.points[-count:]):
+            assert apart(point - np.linalg.solve(last, pooled_gradient(problem, point)), following) < 1e-13
+    assert spared == 8
 
 
 def check_lbfgs(module: Any) -> None:

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
 from roundelay.algorithms.sealed import optimisers, quadratic_model, search
 from roundelay.algorithms.sealed.optimisers import Goal, Optimiser
-from roundelay.algorithms.sealed.questions import Question
+from roundelay.algorithms.sealed.questions import Asked, Question, numbers_asked
 from roundelay.registry import registered
 from tests.sealed.checks import check_conjugate_gradients, check_lbfgs, check_newton, check_normal_equations
-from tests.sealed.support import goal_of, logistic, plain_functions, played, squares
+from tests.sealed.support import Played, goal_of, logistic, plain_functions, played, squares
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     "NormalEquations": check_normal_equations,
@@ -61,7 +62,13 @@ MUTATIONS = [
     ("Newton", "bent = gradient + 0.5 * along", "bent = gradient + along"),
     ("Newton", "bent = gradient + 0.5 * along", "bent = gradient - 0.5 * along"),
     ("Newton", "min(1.0, 0.5 / excess)", "min(1.0, 2.0 / excess)"),
-    ("Newton", "changed = Change(trial - z, new.hessian - total.hessian)", "changed = Change(trial - z, new.hessian)"),
+    ("Newton", "changed = Change(trial - at, new.hessian - hessian)", "changed = Change(trial - at, new.hessian)"),
+    ("Newton", "at, hessian = trial, new.hessian", "hessian = new.hessian"),
+    ("Newton", "left = 0.5 * drift**2 * step", "left = 0.5 * drift * step"),
+    ("Newton", "left = drift * step", "left = np.inf"),
+    ("Newton", "asked = Asked.GRADIENT if left", "asked = Asked.GRADIENT if left >= 0.0 and laps > 1 or left"),
+    ("Newton", "turned @ _solved(hessian, turned)) / bend", "turned @ turned) / bend"),
+    ("Newton", "bend = float(changed.step @ hessian @ changed.step)\n    return", "bend = float(ahead @ hessian @ ahead)\n    return"),
     ("Newton", "trial = z + length * ahead", "trial = z - length * ahead"),
     ("Newton", "change = new.value - old.value", "change = old.value - new.value"),
     ("Newton", "best = -0.5 * slope / (change - slope)", "best = -0.5 * slope / (change + slope)"),
@@ -105,6 +112,33 @@ def test_one_wrong_symbol_is_noticed(name: str, old: str, new: str) -> None:
         CHECKS[name](module)
 
 
+# ---------------------------------------------------------------- what is not asked for
+
+WITH_EVERY_HESSIAN = mutated("asked = Asked.GRADIENT if left", "asked = Asked.GRADIENT if False and left").Newton()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(2, 7), st.booleans(), st.booleans(),
+    st.sampled_from([rl.NoRegulariser(), rl.L1(0.3), rl.NonNegative(), rl.Box(-0.2, 0.3)]),
+)  # fmt: skip
+def test_where_the_last_hessian_will_do_nothing_is_lost_by_not_asking_for_another(
+    seed: int, dim: int, rows: bool, values: bool, regulariser: Any
+) -> None:
+    problem = logistic(3, dim, seed, 0.001) if rows else plain_functions(3, dim, seed, values, hessians=True)
+    goal = goal_of(problem, regulariser=regulariser)
+    spared, whole = played(rl.Newton(), problem, goal), played(WITH_EVERY_HESSIAN, problem, goal)
+    assert spared.found.converged and whole.found.converged
+    size = np.abs(whole.found.point).max()
+    assert np.abs(spared.found.point - whole.found.point).max() <= 1e-10 * size
+    assert _numbers(spared, dim) <= _numbers(whole, dim)
+    assert len(spared.questions) <= len(whole.questions) + 2
+
+
+def _numbers(game: Played, dim: int) -> int:
+    return sum(question.told.size + numbers_asked(question.asked, dim) for question in game.questions)
+
+
 # ---------------------------------------------------------------- a restart is a replay
 
 GAMES = [
@@ -139,6 +173,8 @@ def test_whoever_has_the_totals_finds_the_same_questions_bit_for_bit(
             question = asking.send(total)
         same_question(question, game.questions[known])
         asking.close()
+    if isinstance(optimiser, rl.Newton):  # whether a Hessian is asked for is replayed too
+        assert {question.asked for question in game.questions} >= {Asked.VALUE_GRADIENT_AND_HESSIAN, Asked.GRADIENT}
     again = played(optimiser, problem, goal)
     assert again.found.point.tobytes() == game.found.point.tobytes() and again.found.residual == game.found.residual
 

@@ -144,6 +144,15 @@ def test_a_condition_number_of_1e8(optimiser: str, wide: bool) -> None:
     assert "found the minimiser" in run.outcome or optimiser == "conjugate-gradients"
 
 
+@pytest.mark.parametrize("far", [1e-6, 1e6])
+def test_lbfgs_with_one_feature_in_units_1e6_apart(far: float) -> None:
+    features, targets, _ = rows(5, 3, 1)
+    units = np.array([far, 1.0, 1.0])
+    solution = np.linalg.lstsq(np.concatenate(features), np.concatenate(targets), rcond=None)[0]
+    run = simulate(rl.SealedLaps("lbfgs", wide=True), rl.LeastSquares([block * units for block in features], targets))
+    assert "found the minimiser" in run.outcome and apart(run.estimate * units, solution) < 1e-6
+
+
 def test_lbfgs_says_where_it_came_no_further() -> None:
     problem, _ = ill_conditioned(4, 10, 1e8, 0)
     run = simulate(rl.SealedLaps("lbfgs"), problem, hops=4 * 60)

@@ -25,14 +25,12 @@ from roundelay.algorithms.parts.perturbations import (
     Schedule as Schedule,
     StepSizeNoise as StepSizeNoise,
     Unperturbed as Unperturbed,
+    VectorStepSizeNoise as VectorStepSizeNoise,
 )
 from roundelay.algorithms.parts.starts import (
     Beginning as Beginning,
     SealedSum as SealedSum,
     Start as Start,
-)
-from roundelay.algorithms.parts.vector_steps import (
-    VectorStepSizeNoise as VectorStepSizeNoise,
 )
 from roundelay.algorithms.parts.xsteps import (
     ClippedGradient as ClippedGradient,

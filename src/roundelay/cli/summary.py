@@ -58,7 +58,7 @@ def privacy_of(run: Run, delta: float) -> dict[str, Any]:
         return {}
     from roundelay.privacy.accounting.budget import ledger_of
     from roundelay.privacy.accounting.guarantee import check_delta
-    from roundelay.privacy.accounting.reasons import NoGuarantee, why_no_guarantee
+    from roundelay.privacy.accounting.sensitivities import NoGuarantee, why_no_guarantee
 
     reason = why_no_guarantee(method, run.problem)
     if reason:

@@ -11,8 +11,7 @@ from roundelay.agents.protocol.asking import Answered, Asking
 from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
-from roundelay.agents.site.proven import in_words
-from roundelay.agents.site.status import CURVATURE, GRADIENT, SLOPE, MeterReading, PrivacyStatus
+from roundelay.agents.site.status import CURVATURE, GRADIENT, SLOPE, MeterReading, PrivacyStatus, proven_in_words
 from roundelay.algorithms.sealed.questions import asked_in, numbers_asked, numbers_told
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.random import Words
@@ -34,7 +33,7 @@ def measure_laps(member: Holder, rows: list[Passage], secrets: PairSecrets) -> P
     """
     asking, plan = member.asking, member.plan
     assert asking is not None
-    answered, sentence = len(asking.held.answered), in_words(plan)
+    answered, sentence = len(asking.held.answered), proven_in_words(plan)
     partners = neighbours_of(plan, member.me)
     laps: list[LapPart] = []
     truth: list[Vector] = []

@@ -39,8 +39,7 @@ from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.signing import Certified, MaskKey
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
-from roundelay.agents.site.proven import in_words
-from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch
+from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch, proven_in_words
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 
@@ -223,7 +222,7 @@ class Site:
         """Measure what the neighbours could know, and do what the operator wants done about it."""
         holder, plan, limit = agent.station.holder, agent.plan, self.options.privacy
         if holder.asking is not None and plan.dim > MOST_UNKNOWNS:  # what is proven needs no measurement
-            self._tell(PrivacyStatus(_visits(holder), (), in_words(plan)))
+            self._tell(PrivacyStatus(_visits(holder), (), proven_in_words(plan)))
             return
         from roundelay.agents.site.meter import (  # late: the attacks' solvers take a while
             measure,

@@ -37,6 +37,7 @@ class NoisyNewton:
     of_curvature: float = 0.2
 
     name: ClassVar[str] = "noisy Newton steps"
+    for_noise: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (ASKED, Asked.NOTHING)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from roundelay.algorithms.sealed.quadratic_model import ROUNDING, Change, corrected, model_minimiser
+from roundelay.algorithms.sealed.quadratic_model import ROUNDING, Change, corrected, drift_over, model_minimiser
 from roundelay.algorithms.sealed.questions import Asked, Question, Total
 from roundelay.algorithms.sealed.search import BELOW_ROUNDING, Search
 from roundelay.algorithms.sealed.shared_noise import SharedNoise
@@ -24,6 +24,8 @@ from roundelay.registry import register
 
 # Where a step is this small, relative to the point, one more would change nothing that anybody reads.
 SMALL_STEP = 1e-11
+# What two steps by one Hessian leave is an estimate: it must be this much smaller still, or the fit would now and then need another lap.
+MARGIN = 0.1
 # How much of what the slope promises a step must keep.
 DECREASE = 1e-4
 # After so many laps in which neither the gradient was halved nor the value fell nothing more is to be expected.
@@ -102,11 +104,15 @@ Asking = Generator[Question, Total, Found]
 
 
 class Optimiser(Protocol):
-    """Something that turns totals into questions, of the kinds that it says."""
+    """Something that turns totals into questions, of the kinds that it says.
+
+    One that is for quadratic functions alone says so by `quadratics_only`, and one whose questions are planned for sums with noise by
+    `for_noise`.
+    """
 
     @property
     def asks(self) -> tuple[Asked, ...]:
-        """What it may ask for."""
+        """What it may ask for; nothing, where it stands for the one that follows from the problem."""
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
@@ -138,6 +144,7 @@ class NormalEquations:
     """
 
     name: ClassVar[str] = "normal equations"
+    quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT_AND_HESSIAN, Asked.GRADIENT)
 
     def questions(self, goal: Goal) -> Asking:
@@ -169,6 +176,7 @@ class ConjugateGradients:
     """
 
     name: ClassVar[str] = "conjugate gradients"
+    quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT, Asked.HESSIAN_TIMES_DIRECTION, Asked.NOTHING)
 
     def questions(self, goal: Goal) -> Asking:
@@ -213,28 +221,34 @@ class Newton:
     """Each lap asks for gradient, Hessian and value, p(p + 3)/2 + 1 numbers; with a regulariser it is the proximal Newton method.
 
     How the Hessian changed over the last step is in the totals already, and says how it will change over the next: with that
-    (Chebyshev's correction) a fit takes one to two laps less.
+    (Chebyshev's correction) a fit takes one to two laps less. It also says when the last Hessian will do until the end: from there on
+    only the gradient is asked for, p numbers.
     """
 
     name: ClassVar[str] = "Newton's method"
-    asks: ClassVar[tuple[Asked, ...]] = (Asked.VALUE_GRADIENT_AND_HESSIAN, Asked.GRADIENT_AND_HESSIAN)
+    asks: ClassVar[tuple[Asked, ...]] = (
+        Asked.VALUE_GRADIENT_AND_HESSIAN,
+        Asked.GRADIENT_AND_HESSIAN,
+        Asked.GRADIENT,
+    )
 
     def questions(self, goal: Goal) -> Asking:
         """Ask until the goal is reached."""
-        asked = Asked.VALUE_GRADIENT_AND_HESSIAN if goal.values else Asked.GRADIENT_AND_HESSIAN
+        whole = Asked.VALUE_GRADIENT_AND_HESSIAN if goal.values else Asked.GRADIENT_AND_HESSIAN
         z, laps, since, before, best, lowest = goal.origin, 0, 0, np.inf, np.inf, np.inf
-        total = yield Question(asked)
+        total = yield Question(whole)
         goal = goal.relative_to(total)
+        assert total.hessian is not None
+        at, hessian, drift = z, total.hessian, np.inf
         changed: Change | None = None
         while True:
             goal.check(total)
-            assert total.hessian is not None
-            ahead = model_minimiser(total.hessian, total.gradient, z, goal.regulariser) - z
+            ahead = model_minimiser(hessian, total.gradient, z, goal.regulariser) - z
             step = float(np.abs(ahead).max())
             residual = goal.residual(z, total.gradient)
             if residual < 0.5 * best or total.value < lowest - BELOW_ROUNDING * abs(lowest):
                 best, lowest, since = min(best, residual), min(lowest, total.value), laps
-            near = goal.is_near(z, residual, total.hessian)
+            near = goal.is_near(z, residual, hessian)
             if goal.regulariser.is_zero and not ahead.any() and not near:
                 # All is straight here, as Huber's loss is far away: down the slope, as far as a value of 0 might be.
                 height = total.value if total.value > 0.0 else float(np.linalg.norm(total.gradient))
@@ -243,9 +257,14 @@ class Newton:
             in_vain = (step <= SMALL_STEP * np.abs(z).max(), not step < 0.25 * before, near)
             if sum(in_vain) >= 2 or laps >= min(goal.most, since + PATIENCE):
                 return Found(z, residual, near)
-            length = 1.0
+            # A step leaves half of the drift of its error, and one from there by the same Hessian the drift of that.
+            left = drift * step
             if changed is not None:
-                ahead = corrected(total.hessian, total.gradient, z, goal.regulariser, ahead, changed)
+                drift = drift_over(hessian, ahead, changed)
+                left = 0.5 * drift**2 * step
+                ahead = corrected(hessian, total.gradient, z, goal.regulariser, ahead, changed)
+            asked = Asked.GRADIENT if left <= MARGIN * SMALL_STEP * np.abs(z).max() else whole
+            length = 1.0
             for _ in range(60):
                 trial = z + length * ahead
                 new = yield Question(asked, trial)
@@ -254,8 +273,10 @@ class Newton:
                 if not shorter:
                     break
                 length = shorter
-            assert new.hessian is not None
-            changed = Change(trial - z, new.hessian - total.hessian)
+            changed = None
+            if new.hessian is not None:
+                changed = Change(trial - at, new.hessian - hessian)
+                at, hessian = trial, new.hessian
             z, total, before = trial, new, step
 
 
@@ -266,7 +287,7 @@ def _shorter(goal: Goal, z: Vector, old: Total, trial: Vector, new: Total, lengt
     if not np.isfinite(new.gradient).all():
         return 0.1 * length
     change = new.value - old.value + regulariser.value(trial) - regulariser.value(z)
-    if not goal.values or abs(change) <= BELOW_ROUNDING * max(abs(old.value), abs(new.value)):
+    if not abs(change) > BELOW_ROUNDING * max(abs(old.value), abs(new.value)):  # also where a value was not asked for
         # A convex function has its slopes in order: too far is where the slope has turned and is steeper than it was.
         change = 0.5 * (slope + float(new.gradient @ ahead) + regulariser.value(trial) - regulariser.value(z))
     if change <= DECREASE * slope or slope >= 0.0:
@@ -281,7 +302,8 @@ def _shorter(goal: Goal, z: Vector, old: Total, trial: Vector, new: Total, lengt
 class LBFGS:
     """SciPy's L-BFGS-B, which is never told but totals: each lap asks for the gradient, and the value where there is one.
 
-    A box is its bounds; ‖x‖₁ comes by x = u − v with u, v ≥ 0.
+    A box is its bounds; ‖x‖₁ comes by x = u − v with u, v ≥ 0. It sees units, which the others do not: where those of two unknowns are
+    more than 1e6 apart it may come no further, or end before the one with the smaller gradient has moved.
     """
 
     name: ClassVar[str] = "L-BFGS"

@@ -1,4 +1,4 @@
-"""The quadratic model of Σf_i at a point, with r: its minimiser, and what the change of a Hessian adds to it. All of it public."""
+"""The quadratic model of Σf_i at a point, with r: its minimiser, and what the change of a Hessian says. All of it public."""
 
 from __future__ import annotations
 
@@ -94,3 +94,14 @@ def corrected(
     correction = model_minimiser(hessian, bent, z, regulariser) - z - ahead
     excess = float(np.sqrt(correction @ hessian @ correction / size))
     return ahead + correction * min(1.0, 0.5 / excess) if excess > 0.0 else ahead
+
+
+def drift_over(hessian: Matrix, ahead: Vector, changed: Change) -> float:
+    """By what part of itself the Hessian will have changed at the end of a step n, going by its last change ΔH over the step s.
+
+    That is ‖ΔH·n‖/‖s‖ in the norms of H⁻¹ and H; infinite where there is no curvature to go by. Newton's step leaves at most half of
+    this part of the error, and a step from there by the old Hessian this part of that.
+    """
+    turned = changed.hessian @ ahead
+    bend = float(changed.step @ hessian @ changed.step)
+    return float(np.sqrt(abs(turned @ _solved(hessian, turned)) / bend)) if bend > 0.0 else np.inf

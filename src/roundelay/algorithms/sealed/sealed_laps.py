@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple, Self
 from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Condition, Conditions
 from roundelay.algorithms.sealed.noisy_newton import NoisyNewton
-from roundelay.algorithms.sealed.optimisers import LBFGS, Auto, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.algorithms.sealed.optimisers import LBFGS, ConjugateGradients, Newton, NormalEquations, Optimiser
+from roundelay.algorithms.sealed.questions import HESSIANS
 from roundelay.algorithms.sealed.shared_noise import GRID, SharedNoise
 from roundelay.algorithms.token_method import check_choice
 from roundelay.kernels.checks import finite_number, whole_number
@@ -125,7 +126,7 @@ class SealedLaps:
             raise ValueError(
                 "Under noise the fit has no regulariser, since what noise does to a coefficient at its kink is not known: leave it out."
             )
-        if self.noise_multiplier and not isinstance(self.optimiser, Auto | NoisyNewton):
+        if self.noise_multiplier and not self.is_open and not getattr(self.by, "for_noise", False):
             raise ValueError(
                 f"{_name(self.by)} would ask as often as the data want, and each answer costs privacy: leave it out."
             )
@@ -151,11 +152,14 @@ class SealedLaps:
 
     def chosen(self, known: Smoothness, waiting: float = 0.0) -> Choice:
         """The optimiser, and why; `waiting` is what a hop costs besides its numbers, in numbers."""
-        if isinstance(self.optimiser, Auto) and self.noise_multiplier:
-            return choose_noisy(known)
-        if isinstance(self.optimiser, Auto):
-            return choose(known, self.regulariser, waiting)
-        return Choice(self.by, "as was asked for")
+        if not self.is_open:
+            return Choice(self.by, "as was asked for")
+        return choose_noisy(known) if self.noise_multiplier else choose(known, self.regulariser, waiting)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the optimiser follows from the problem."""
+        return not self.by.asks
 
     @property
     def by(self) -> Optimiser:
@@ -188,13 +192,12 @@ class SealedLaps:
 
 def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
     """Refuse an optimiser that asks for what a problem does not have."""
-    quadratic = isinstance(optimiser, NormalEquations | ConjugateGradients)
-    if quadratic and not known.is_quadratic:
+    if getattr(optimiser, "quadratics_only", False) and not known.is_quadratic:
         raise ValueError(
             f"{_name(optimiser)} are for quadratic functions such as least squares, which these are not: use Newton() or "
             'LBFGS(), or "auto".'
         )
-    if isinstance(optimiser, Newton | NormalEquations | NoisyNewton) and not known.has_hessians:
+    if not known.has_hessians and any(asked in HESSIANS for asked in optimiser.asks):
         raise ValueError(
             f"{_name(optimiser)} needs Hessians, which the problem does not have: use LBFGS(), for which a gradient is enough."
         )

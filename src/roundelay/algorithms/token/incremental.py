@@ -8,9 +8,14 @@ from typing import ClassVar, Literal
 from roundelay.algorithms.algorithm import Algorithm, Tunable
 from roundelay.algorithms.lemmas import Conditions, first_order_stability, lemma_2, lemma_4
 from roundelay.algorithms.parts.defences import Defence, NoDefence
-from roundelay.algorithms.parts.perturbations import PrimalNoise, Schedule, StepSizeNoise, Unperturbed
+from roundelay.algorithms.parts.perturbations import (
+    PrimalNoise,
+    Schedule,
+    StepSizeNoise,
+    Unperturbed,
+    VectorStepSizeNoise,
+)
 from roundelay.algorithms.parts.starts import Start, UniformStart, ZeroStart
-from roundelay.algorithms.parts.vector_steps import VectorStepSizeNoise
 from roundelay.algorithms.parts.xsteps import Sampled, xstep
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.networks.walks import Cycle

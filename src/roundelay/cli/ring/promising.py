@@ -55,8 +55,7 @@ def promised(
     """The task with the promise, and the algorithm with the noise that keeps it."""
     from roundelay.agents.agreement.plan import Promise
     from roundelay.agents.data.fitting import half_range
-    from roundelay.algorithms.sealed.sealed_laps import SealedLaps
-    from roundelay.privacy.accounting.sealed_sums import sum_multiplier
+    from roundelay.privacy.accounting.budget import sum_multiplier
 
     if epsilon is None:
         given = {
@@ -68,7 +67,7 @@ def promised(
         for option in (name for name, is_given in given.items() if is_given):
             raise ValueError(f"{option} is for a promise of differential privacy: add --epsilon, or leave it out.")
         return fit, method
-    if not isinstance(method, SealedLaps):
+    if not hasattr(method, "noise_multiplier"):
         raise ValueError("--epsilon is for sealed laps: leave --algorithm out.")
     ends = _read(bounds)
     known = {column.name for column in fit.bounded}

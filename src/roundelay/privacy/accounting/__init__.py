@@ -10,10 +10,8 @@ from roundelay.privacy.accounting.guarantee import (
     sigma_for as sigma_for,
     sigma_for_problem as sigma_for_problem,
 )
-from roundelay.privacy.accounting.reasons import (
-    NoGuarantee as NoGuarantee,
-)
 from roundelay.privacy.accounting.sensitivities import (
+    NoGuarantee as NoGuarantee,
     Sensitivity as Sensitivity,
     sensitivity as sensitivity,
 )

@@ -1,4 +1,4 @@
-"""A ledger of what has been spent, the monitor that reads it, and a budget of ε that a run keeps to."""
+"""A ledger of what has been spent, the monitor that reads it, a budget of ε that a run keeps to, and what sums with shared noise cost of it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 from roundelay.algorithms import TokenMethod
-from roundelay.algorithms.sealed.sealed_laps import SealedMethod
-from roundelay.algorithms.sealed.shared_noise import SharedNoise
+from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise
 from roundelay.engine.monitors import Snapshot
 from roundelay.kernels import Integers, Vector
 from roundelay.kernels.checks import finite_number
-from roundelay.privacy.accounting.composition import Bound, composed_epsilon
+from roundelay.privacy.accounting.composition import Bound, composed_epsilon, multiplier_for
 from roundelay.privacy.accounting.guarantee import Guarantee, check_delta, noise_multipliers
-from roundelay.privacy.accounting.reasons import why_no_guarantee
-from roundelay.privacy.accounting.sealed_sums import spent_by_sums, sum_multiplier
-from roundelay.privacy.accounting.sensitivities import Relation, relation_of
+from roundelay.privacy.accounting.sensitivities import Relation, relation_of, why_no_guarantee
 from roundelay.problems import Problem
 
 
@@ -83,6 +80,34 @@ class PrivacyLoss:
         return (ledger_of(method, problem, self.delta, self.bound).spent(snapshot.visits).epsilon,)
 
 
+# ---------------------------------------------------------------- sums
+
+# This part of δ is kept for what the steps of the grid add to it.
+RESERVE = 1e-5
+
+
+def sum_multiplier(epsilon: float, delta: float) -> float:
+    """σ over the sensitivity with which a sum, or several that share the budget, cost no more than ε at δ."""
+    if not finite_number("epsilon", epsilon, above=0.0) <= MOST_EPSILON:
+        raise ValueError(
+            f"epsilon is {epsilon:g}, with which next to nothing is promised: use {MOST_EPSILON:g} at the most."
+        )
+    check_delta(delta)
+    return multiplier_for(epsilon, None, 1, (1.0 - RESERVE) * delta)
+
+
+def spent_by_sums(noise: SharedNoise, delta: float) -> float:
+    """ε of a run with this noise at δ; refused where the steps of the grid count beside δ."""
+    spent = composed_epsilon(noise.multiplier, None, 1, (1.0 - RESERVE) * delta)
+    if not noise.discreteness(spent) <= RESERVE * delta:
+        raise ValueError(
+            f"With {noise.dim:,} unknowns the grid of the noise is too coarse for δ = {delta:g}: use fewer unknowns or a larger delta."
+        )
+    return spent
+
+
+# ---------------------------------------------------------------- a budget
+
 # A σ that was made for an ε must not miss it by the last digit.
 ROUNDING = 1.0 + 1e-9
 
@@ -115,7 +140,7 @@ class PrivacyBudget:
 
     def refusal(self, method: Any, problem: Problem) -> str:
         """Why there is no ε, or nothing where there is one."""
-        return "" if isinstance(method, SealedMethod) else why_no_guarantee(method, problem)
+        return "" if getattr(method, "masked", False) else why_no_guarantee(method, problem)
 
     def allowance(self, method: TokenMethod, problem: Problem, most: int) -> Callable[[int, int], bool]:
         """Whether an agent may have so many visits in all, of which there are `most` at the most."""

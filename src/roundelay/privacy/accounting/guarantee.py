@@ -9,8 +9,15 @@ import numpy as np
 
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.privacy.accounting.composition import Bound, composed_epsilon, multiplier_for
-from roundelay.privacy.accounting.reasons import NoGuarantee, method_of, why_no_guarantee, why_no_sensitivity
-from roundelay.privacy.accounting.sensitivities import Relation, relation_of, sensitivities
+from roundelay.privacy.accounting.sensitivities import (
+    NoGuarantee,
+    Relation,
+    method_of,
+    relation_of,
+    sensitivities,
+    why_no_guarantee,
+    why_no_sensitivity,
+)
 from roundelay.problems import Problem
 from roundelay.problems.problem import check_agent
 
