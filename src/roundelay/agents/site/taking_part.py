@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import secrets as system_secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
 from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.policy import read_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import model_of, noise_of, read_model
 from roundelay.agents.data.models import (
@@ -31,13 +31,14 @@ from roundelay.agents.data.models import (
     write_vector,
 )
 from roundelay.agents.data.objectives import Local
+from roundelay.agents.data.own_fit import NOTHING, OwnFit
 from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_memory
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
-from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
+from roundelay.agents.site.bookkeeping import Bookkeeper
 from roundelay.agents.site.proven import in_words
 from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch
 from roundelay.kernels import Vector
@@ -49,7 +50,7 @@ LOOK_EVERY = 0.25
 MOST_COEFFICIENTS = 10_000
 # The privacy meter first looks after so many visits, and rests this many times as long as it took.
 FIRST_MEASURE, METER_REST = 10, 20.0
-PAUSED, STOPPING, PRIVACY = "paused", "stop", "privacy.json"
+PAUSED, STOPPING, PRIVACY, OWN_FIT = "paused", "stop", "privacy.json", "own-fit.json"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
 
@@ -74,7 +75,7 @@ class PrivacyLimit:
 class SiteOptions:
     """What an operator chooses for his own agent.
 
-    Sums with noise on the same data may cost `most_epsilon` together. Where fewer than `least_rows` rows make the difference to an earlier sum, it adds to none, unless `despite_difference`. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    `least_rows` and `most_epsilon` overrule the site's policy, and `despite_difference` what its ledger refuses. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
     both are for experiments only.
     """
 
@@ -85,18 +86,19 @@ class SiteOptions:
     encrypted: bool = True
     privacy: PrivacyLimit = PrivacyLimit()
     meter: bool = True
-    least_rows: int = LEAST_ROWS
-    most_epsilon: float = math.inf
+    least_rows: int | None = None
+    most_epsilon: float | None = None
     despite_difference: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Ending:
-    """How a run ended for a site: the model, and why the ring stopped, in words."""
+    """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data."""
 
     model: Model
     notes: ModelNotes
     estimate: Vector
+    own_fit: OwnFit | None = None
 
 
 @dataclass(eq=False)
@@ -147,10 +149,12 @@ class Site:
                     Station(self._holder(earlier.plan, self._books(earlier).note), journal).catch_up()
 
     def _books(self, signed: SignedPlan) -> Bookkeeper:
-        options = self.options
-        return Bookkeeper(
-            self.folder, signed, self.local, options.least_rows, options.despite_difference, options.most_epsilon
-        )
+        policy, options = read_policy(self.folder), self.options
+        if options.least_rows is not None:
+            policy = replace(policy, least_rows=options.least_rows)
+        if options.most_epsilon is not None:
+            policy = replace(policy, most_epsilon=options.most_epsilon)
+        return Bookkeeper(self.folder, signed, self.local, policy, options.despite_difference)
 
     def _holder(self, plan: RingPlan, before_adding: BeforeAdding) -> Holder:
         me = plan.number_of(self.name)
@@ -324,7 +328,18 @@ class Site:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
             write_model(self.options.model, model, notes)
-        return Ending(model, notes, held.estimate)
+        return Ending(model, notes, held.estimate, self._own_fit(plan, model, held.estimate))
+
+    def _own_fit(self, plan: RingPlan, model: Model, fitted: Vector) -> OwnFit | None:
+        """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
+        regulariser: Any = getattr(plan.algorithm, "regulariser", NOTHING)
+        if hasattr(regulariser, "weight"):  # that of the ring is for N times the pooled function
+            regulariser = replace(regulariser, weight=regulariser.weight / plan.agents)
+        found = self.local.own_fit(fitted, model, regulariser)
+        if found is not None:
+            write_whole(self.home / OWN_FIT, msgspec.json.encode(found))
+            self.log("own fit", bad=found.bad)
+        return found
 
 
 def _privacy(plan: RingPlan, holder: Holder) -> PrivacyNotes | None:
