@@ -119,7 +119,9 @@ def test_rings_accepted_before_either_has_run_are_refused_by_the_agent(hospitals
 
 
 def _books(hospitals: Hospitals, ring: SignedPlan, name: str, least: int = 10) -> Bookkeeper:
-    return Bookkeeper(hospitals.folder / name, ring, hospitals.local(name, ring.plan.task), replace(LAX, least_rows=least))
+    return Bookkeeper(
+        hospitals.folder / name, ring, hospitals.local(name, ring.plan.task), replace(LAX, least_rows=least)
+    )
 
 
 def test_the_entry_is_there_before_a_word_leaves(hospitals: Hospitals, monkeypatch: pytest.MonkeyPatch) -> None:
