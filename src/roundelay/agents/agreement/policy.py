@@ -205,9 +205,8 @@ def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
     elif masks.bits_of(slope) < policy.least_bits:
         bits = max(masks.bits_of(slope), 0.0)
         yield (
-            f"The token is called masked, but one step of the masks' grid is {masks.step:.2g} in the gradient, of which {bits:.0f} bits are "
-            f"hidden, and this site's policy wants {policy.least_bits} (least_bits): the masks hide next to nothing. Plan with a smaller ρ, or more "
-            "bits after the point."
+            f"The token is called masked, but a step of the masks is {masks.step:.2g} in the gradient, of which they hide {bits:.0f} bits, and "
+            f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more."
         )
 
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from roundelay.agents.agreement.plan import CUSTOM, RingPlan
-from roundelay.agents.agreement.policy import masks_of, sides
+from roundelay.agents.agreement.policy import Policy, masks_of, sides
 from roundelay.agents.site.proven import in_words
 from roundelay.algorithms.parts.defences import conceal_nothing
 from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
 from roundelay.algorithms.token.incremental import IADMM
 from roundelay.networks.network_checks import join_names
-from roundelay.privacy import identifiable
 
 
 class Verdict(NamedTuple):
@@ -25,7 +24,7 @@ class Verdict(NamedTuple):
 def verdict(plan: RingPlan, me: int | None = None) -> Verdict:
     """What a plan means for one of its sites; for any of them where `me` is None."""
     if plan.choice is not None:
-        return Verdict(tuple(_by_sums(plan)), tuple(_risks_of_sums(plan)))
+        return Verdict(tuple(_by_sums(plan)), tuple(_risks_of_sums(plan, me)))
     return Verdict(tuple(_by_token(plan, me)), tuple(_risks_of_token(plan, me)))
 
 
@@ -49,8 +48,8 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
     yield in_words(plan)
 
 
-def _risks_of_sums(plan: RingPlan) -> Iterator[str]:
-    if plan.noise is None:
+def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
+    if plan.noise is None and me != plan.order[0]:
         first = plan.members[plan.order[0]].name
         yield (
             f"{first} asks the questions. It could ask about other models than agreed, {plan.stopping.questions:,} in all at most; the "
@@ -97,6 +96,10 @@ def _known(plan: RingPlan) -> frozenset[str]:
     method: Any = plan.method
     if getattr(method, "facts", None) is None:
         return frozenset("Hgy")  # of another update than that of ADMM nobody has said what it hides
+    from roundelay.privacy import (
+        identifiable,
+    )  # late: sealed laps, which need no count of equations, need not wait for it
+
     hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
     start = hiding if masks_of(plan).hide else ZeroStart()
     quadratic = plan.task.kind != CUSTOM and plan.task.problem.is_quadratic
@@ -110,7 +113,9 @@ def _worked_out(plan: RingPlan) -> str:
         slope = "the slope of your objective" if task.kind == CUSTOM else "the slope of your rows' loss"
         if "y" in known:
             return f"{slope} at each model that comes by. Where you have few rows, they may follow from that one by one"
-        return f"how {slope} differs between the models that come by, though not what it is at any of them"
+        return (
+            f"how {slope} differs between the models that come by, though not, by that alone, what it is at any of them"
+        )
     features = "the sums of squares and products of your features (X'X)"
     if "g" in known:
         return (
@@ -129,9 +134,12 @@ def _hidden(plan: RingPlan) -> str:
         )  # fmt: skip
         return f"{what} hidden under the masks of the start, from any {plan.agents - 2} sites together: all {plan.agents - 1} others together know it."
     if masks.size:
+        rho = float(getattr(plan.method, "rho", 1.0))
+        thin = masks.size < Policy.least_cover
+        too = f"the masks are {masks.size:.2g} large" if thin else f"the masks go in steps of {masks.step:.2g}"
         return (
-            f"The plan says {start!r}, which sounds as if it hid something. With ρ = {plan.method.rho:g} it hides nothing: "  # type: ignore[attr-defined]
-            f"the masks are {masks.size:.2g} and their grid {masks.step:.2g} wide, where the slopes that they should hide are near 1."
+            f"The plan says {start!r}, which sounds as if it hid something. With ρ = {rho:g} it hides nothing: {too}, and the slopes "
+            "that they should hide are near 1."
         )
     return "Nothing is hidden from these neighbours."
 
@@ -148,11 +156,12 @@ def _risks_of_token(plan: RingPlan, me: int | None) -> Iterator[str]:
     both = {one: sides(plan, one) for one in (range(plan.agents) if me is None else (me,))}
     for one, seen in both.items():
         if seen:
-            names, site = (
-                join_names(sorted(plan.members[other].name for other in seen)),
-                "you" if me is not None else plan.members[one].name,
+            names = join_names(sorted(plan.members[other].name for other in seen))
+            site, stand = (
+                plan.members[one].name if me is None else "you",
+                "stands" if len(seen) == 1 else "may each stand",
             )
-            yield f"{names} {'stands' if len(seen) == 1 else 'stand'} on both sides of {site}, and needs nobody else to work out the above."
+            yield f"{names} {stand} on both sides of {site}: it takes nobody else to work out the above."
     yield (
         "If one site comes or goes later, the tokens before and after tell what is hidden of it. That is refused unless an operator says "
         "otherwise."
@@ -162,6 +171,6 @@ def _risks_of_token(plan: RingPlan, me: int | None) -> Iterator[str]:
 
 def _false_data(plan: RingPlan) -> Iterator[str]:
     yield (
-        "Any site can give false data and so move the model; nobody sees that under masks. At the end your agent says how the model does on "
+        "Any site can give false data and so move the model, and nobody sees that. At the end your agent says how the model does on "
         "your own data."
     )
