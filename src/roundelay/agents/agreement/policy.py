@@ -202,8 +202,7 @@ def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
             f"The token starts under {much}, and this site's policy wants them {policy.least_cover:g} times as large (least_cover): its "
             "neighbours could work out the gradient of its data."
         )
-    elif masks.bits_of(slope) < policy.least_bits:
-        bits = max(masks.bits_of(slope), 0.0)
+    elif (bits := max(masks.bits_of(slope), 0.0)) < policy.least_bits:
         yield (
             f"The token is called masked, but a step of the masks is {masks.step:.2g} in the gradient, of which they hide {bits:.0f} bits, and "
             f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more."

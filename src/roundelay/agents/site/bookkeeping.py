@@ -47,6 +47,13 @@ class Bookkeeper:
 
     # ------------------------------------------------------------ before anything is sent
 
+    def check_policy(self) -> None:
+        """Hold the plan against the policy once more: it may have changed since it was accepted, and now the data are known."""
+        plan = self.signed.plan
+        me = identity_for(self.folder, plan).name
+        slope = 0.0 if plan.choice is not None else self.local.slope
+        check_policy(self.folder, self.policy, plan, me, OwnData(self.marked.data.rows, slope))
+
     def check_whole(self, journal: Journal) -> None:
         """Refuse a ledger that lacks a sum."""
 
@@ -56,8 +63,7 @@ class Bookkeeper:
         write_entry(self.folder, passed)
 
     def check(self) -> None:
-        """Refuse an epoch whose sums would tell too much together with the old ones, that began with other data, or that the policy refuses."""
-        self._check_policy()
+        """Refuse an epoch whose sums would tell too much together with the old ones, and one that began with other data."""
         ledger = read_ledger(self.folder)
         own = ledger.of(self.signed.plan.run, self.signed.plan.epoch)
         if own is not None and own.data.digest != self.local.digest:  # also where the journal is not there any more
@@ -66,13 +72,6 @@ class Bookkeeper:
                 "agent the data with which it began, or let the members drop this site and let it join anew."
             )
         self._passed_now(ledger)
-
-    def _check_policy(self) -> None:
-        """Hold the plan against the policy once more: it may have changed since, and now the data are known."""
-        plan = self.signed.plan
-        me = identity_for(self.folder, plan).name
-        slope = 0.0 if plan.choice is not None else self.local.slope
-        check_policy(self.folder, self.policy, plan, me, OwnData(self.marked.data.rows, slope))
 
     def _passed_now(self, ledger: Ledger) -> tuple[Finding, ...]:
         """What the operator lets pass of what follows from the sums of this epoch; nothing where they have begun."""

@@ -123,11 +123,12 @@ class Site:
         """Take part until the ring is done."""
         while True:
             signed = self._newest()
+            books = self._books(signed)
+            books.check_policy()  # before the journal has it that these data are those of the run
             journal = Journal(self.home, self.run_id, self.name)
             try:
                 if self.local.digest:
                     journal.check_data(self.local.digest)
-                books = self._books(signed)
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
                 books.check()
