@@ -122,9 +122,10 @@ class Bookkeeper:
         What follows from them is looked at once more: another run of this site may have begun since.
         """
         self._enter(checked=True)
-        rows = self.local.all_rows(told)
+        plan = self.signed.plan
+        # With a token, later epochs sum the shares alone: what was told of rows is the first epoch's, and was held against others then.
+        rows = self.local.all_rows(told) if plan.choice is not None or plan.epoch == 0 else None
         if rows is not None:
-            plan = self.signed.plan
             fresh = Told(now(), plan.run, plan.epoch, rows)
             write_entry(self.folder, lambda ledger: fresh if self._rows_told(ledger) is None else None)
             write_entry(
