@@ -52,8 +52,9 @@ def own_fits(hospitals: Hospitals, task: Task, algorithm: object) -> dict[str, O
     return found
 
 
-@pytest.mark.parametrize("algorithm", [SEALED, TOKEN], ids=["sealed laps", "token"])
-@pytest.mark.parametrize("task", [TASK, LOGISTIC], ids=["squares", "labels"])
+@pytest.mark.parametrize(
+    ("task", "algorithm"), [(TASK, SEALED), (LOGISTIC, SEALED), (TASK, TOKEN)], ids=["squares", "labels", "token"]
+)
 def test_nothing_is_said_loudly_among_honest_sites(task: Task, algorithm: object, hospitals: Hospitals) -> None:
     if task is LOGISTIC:
         with_labels(hospitals)
