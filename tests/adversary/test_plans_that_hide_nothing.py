@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 import roundelay as rl
 from roundelay.agents.agreement.epochs import plan_ring
@@ -20,11 +23,12 @@ from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.site.meter import visits_of
 from roundelay.agents.site.taking_part import Ending
+from roundelay.cli.app import app
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import forward_filter, parametric_step_size
 from roundelay.problems import OwnProblem
 from roundelay.transcripts import Visits
-from tests.agents.conftest import invited, site
+from tests.agents.conftest import COLUMNS, invited, site
 from tests.agents.hospitals import TASK, Hospitals
 from tests.agents.test_bookkeeping import pooled_products
 
@@ -239,6 +243,54 @@ def test_two_who_work_together_know_the_third(hospitals: Hospitals) -> None:
 def test_more_questions_than_a_site_wants(hospitals: Hospitals) -> None:
     plan = replace(hospitals.plan().plan, stopping=Stopping(questions=201))
     refused_by_default(hospitals, hospitals.signed(plan, "Oslo"), "most_questions")
+
+
+def here(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_the_commands_say_it_and_refuse(hospitals: Hospitals, tmp_path: Path) -> None:
+    """At accept with all that the plan means, at the planner's, and at the agent with the exit code of what can go on."""
+    void, folder, ring = planned(hospitals, ROUNDED_AWAY), hospitals.folder / VICTIM, tmp_path / "ring.toml"
+    ring.write_bytes(void.text)
+    usual_policy(hospitals, VICTIM)
+    said = here("ring", "accept", str(ring), "--folder", str(folder), "--yes")
+    assert said.exit_code == 2 and "least_bits" in said.stderr and "Traceback" not in said.stderr
+    for words in (
+        "What others learn of your site:",
+        "which sounds as if it hid something",
+        "a linear model of outcome from age [years]",
+    ):
+        assert words in said.stdout
+    assert not (folder / "accepted").exists()
+    shown = json.loads(here("ring", "show", str(ring), "--json").stdout)
+    assert any("which sounds as if it hid something" in one for one in shown["learned"]) and shown["risks"]
+
+    usual_policy(hospitals, VICTIM, least_bits=0)
+    said = here("ring", "accept", str(ring), "--folder", str(folder), "--yes")
+    assert said.exit_code == 0 and (folder / "accepted").exists(), said.output
+
+    usual_policy(hospitals, VICTIM)
+    rows = tmp_path / "rows.csv"
+    np.savetxt(rows, hospitals.tables[VICTIM], "%.17g", ",", header=",".join(map(str, COLUMNS)), comments="")
+    said = here("agent", "--ring", str(ring), "--folder", str(folder), "--data", str(rows), "--no-page")
+    assert said.exit_code == 4 and "least_bits" in said.stderr and str(folder / POLICY) in said.stderr
+
+    usual_policy(hospitals, "Oslo")
+    again = here(
+        "ring",
+        "drop",
+        str(ring),
+        "Alta",
+        "Narvik",
+        "--folder",
+        str(hospitals.folder / "Oslo"),
+        "--out",
+        str(tmp_path / "less.toml"),
+    )
+    assert again.exit_code == 0, again.output
+    heading, _, listed = again.stdout.partition("What this site's policy does not allow:")
+    assert heading and "least_members" in listed and "least_bits" in listed
 
 
 def test_what_is_usually_planned_passes(hospitals: Hospitals) -> None:
