@@ -28,6 +28,7 @@ import roundelay as rl
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.holder import Holder
@@ -194,6 +195,7 @@ def main() -> None:
         folder, members = Path(place), []
         for number, port in enumerate(free_ports(agents)):
             save_identity(folder / f"site{number}", make_identity(f"site{number}"))
+            write_policy(folder / f"site{number}", ANYTHING)
             identity = load_identity(folder / f"site{number}")
             members.append(Member(identity.name, identity.certificate, f"127.0.0.1:{port}"))
         links = tuple((number, (number + 1) % agents) for number in range(agents))

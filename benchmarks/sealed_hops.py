@@ -29,6 +29,7 @@ from ring_hops import forget_peak, memory, own_problem
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.site.taking_part import Site, SiteOptions
@@ -99,6 +100,7 @@ def main() -> None:
         folder, members = Path(place), []
         for number, port in enumerate(free_ports(agents)):
             save_identity(folder / f"site{number}", make_identity(f"site{number}"))
+            write_policy(folder / f"site{number}", ANYTHING)
             identity = load_identity(folder / f"site{number}")
             members.append(Member(identity.name, identity.certificate, f"127.0.0.1:{port}"))
         links = tuple((number, (number + 1) % agents) for number in range(agents))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from roundelay.agents.agreement.epochs import plan_ring
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, save_identity
 from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import SignedPlan, read_ring, write_ring
 from roundelay.agents.data.fitting import RowsFit
 from roundelay.agents.data.reading import OwnRows
@@ -28,6 +30,8 @@ NAMES = ("Oslo", "Bergen", "Tromso", "Narvik")
 TASK = Task("least_squares", COLUMNS[:2], COLUMNS[2])
 SEALED = rl.SealedLaps(wide=True)
 QUIET = SiteOptions(meter=False)
+# What is refused here is refused by the ledger.
+LAX = replace(ANYTHING, least_rows=10)
 
 
 def table_of(name: str, rows: int = 40) -> np.ndarray:
@@ -47,6 +51,7 @@ class Hospitals:
         self.ended = 0
         for name in names:
             save_identity(folder / name, site(name))
+            write_policy(folder / name, LAX)
 
         def plug(plan: RingPlan, me: int, *_: object) -> MemoryTransport:
             return MemoryTransport(self.switch, me, plan.neighbours[me])

@@ -24,6 +24,7 @@ from roundelay.agents.agreement.disk import write_whole
 from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, Stopping, Task
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.objectives import Known, Local
 from roundelay.agents.protocol.journal import Journal, Passage
@@ -251,6 +252,7 @@ def make_ring(
     for number, name in enumerate(names):
         folder.mkdir(parents=True, exist_ok=True)
         save_identity(folder / name, make_identity(name))
+        write_policy(folder / name, ANYTHING)
         identity = load_identity(folder / name)
         address = addresses[number] if addresses else f"127.0.0.1:{ports[number]}"
         members.append(Member(name, identity.certificate, address))

@@ -31,7 +31,7 @@ from roundelay.algorithms.sealed.shared_noise import gaussian_delta
 from roundelay.cli.app import app
 from roundelay.privacy.accounting.budget import sum_multiplier
 from tests.agents.conftest import COLUMNS, invited, site
-from tests.agents.hospitals import NAMES, QUIET, TASK, Hospitals
+from tests.agents.hospitals import LAX, NAMES, QUIET, TASK, Hospitals
 from tests.agents.world import least_squares
 
 REFUSED = "Narvik takes part no more. Together with the sum of .*, in which it did, the new sum tells every member what Narvik's"
@@ -121,7 +121,9 @@ def test_rings_accepted_before_either_has_run_are_refused_by_the_agent(hospitals
 
 
 def _books(hospitals: Hospitals, ring: SignedPlan, name: str, least: int = 10) -> Bookkeeper:
-    return Bookkeeper(hospitals.folder / name, ring, hospitals.local(name, ring.plan.task), least, False)
+    return Bookkeeper(
+        hospitals.folder / name, ring, hospitals.local(name, ring.plan.task), replace(LAX, least_rows=least)
+    )
 
 
 def test_the_entry_is_there_before_a_word_leaves(hospitals: Hospitals, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +247,7 @@ def test_one_row_more_at_another_site_stops_the_others_before_they_answer(hospit
 
 def test_custom_objectives_have_no_digest_and_are_compared_by_members(hospitals: Hospitals) -> None:
     ring = hospitals.plan(task=Task("custom", dim=3))
-    Bookkeeper(hospitals.folder / "Oslo", ring, Known(least_squares(1, 3)), 10, False).before_adding(())
+    Bookkeeper(hospitals.folder / "Oslo", ring, Known(least_squares(1, 3)), LAX).before_adding(())
     (one,) = sums_of(hospitals, "Oslo")
     assert one.data.digest == "" and one.columns == frozenset()
     fewer = hospitals.plan(*NAMES[:3], task=Task("custom", dim=3))

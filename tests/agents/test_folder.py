@@ -8,6 +8,7 @@ from roundelay.agents.agreement.epochs import plan_renewed, plan_with, plan_with
 from roundelay.agents.agreement.folder import accept_ring, accepted_plans, is_accepted
 from roundelay.agents.agreement.identity import Identity, save_identity
 from roundelay.agents.agreement.plan import Member, RingPlan, digest_of
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from tests.agents.conftest import expired, invited, ring_of, site
 
@@ -17,6 +18,7 @@ NAMES = ("Oslo", "Bergen", "New York")
 def folder_of(identity: Identity, place: Path) -> Path:
     folder = place / f"{identity.name}-{digest_of(identity.key)[:6]}"
     save_identity(folder, identity)
+    write_policy(folder, ANYTHING)
     return folder
 
 

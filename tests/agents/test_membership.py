@@ -15,6 +15,7 @@ from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, renew_identity, save_identity
 from roundelay.agents.agreement.invitations import read_invitation, write_invitation
 from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.data.models import load_model
 from tests.agents.processes import ProcessRing, free_ports, make_ring, wait_until
@@ -111,6 +112,7 @@ def test_a_member_dies_and_is_dropped_and_another_joins(start: object, tmp_path:
         ring.wait_until_busy()
         name = "newcomer"
         save_identity(tmp_path / name, make_identity(name))
+        write_policy(tmp_path / name, ANYTHING)
         address = f"127.0.0.1:{free_ports(1)[0]}"
         invitation = read_invitation(write_invitation(load_identity(tmp_path / name), address), name)
         ring.functions[name] = least_squares(77, DIM)

@@ -89,6 +89,7 @@ def test_an_agent_refuses_a_ring_file_that_its_operator_has_not_accepted(patient
             "--data", str(patients), "--target", "ill",
         )  # fmt: skip
         assert made.exit_code == 0, made.stderr
+    (tmp_path / "Oslo" / "policy.toml").write_text("least_members = 2\n")
     invitations = [str(path) for path in tmp_path.rglob("*.invitation.toml")]
     assert len(invitations) == 2
     ring = tmp_path / "ring.toml"

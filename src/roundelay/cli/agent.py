@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import math
 import signal
 from enum import StrEnum
 from pathlib import Path
@@ -61,11 +60,11 @@ def agent(
         PastTheLimit, typer.Option(help="What to do where they could know it better.")
     ] = PastTheLimit.stop,
     least_rows: Annotated[
-        int, typer.Option(min=1, help="Stop where fewer rows than these make the difference to an earlier sum.")
-    ] = 10,
+        int | None, typer.Option(min=1, help="Instead of least_rows in the policy: of so many rows at least is told.")
+    ] = None,
     most_epsilon: Annotated[
         float | None,
-        typer.Option(help="Refuse a run with which all sums of this site would cost more ε than this."),
+        typer.Option(help="Instead of most_epsilon in the policy: what all sums of this site may cost together."),
     ] = None,
     despite_difference: DespiteDifference = False,
     experiment_seed: Annotated[
@@ -99,7 +98,7 @@ def agent(
     options = SiteOptions(
         model=out or home / "model.json", warm=_warm(plan, warm), listen=listen, seed=experiment_seed,
         encrypted=not experiment_no_tls, privacy=limit, least_rows=least_rows, despite_difference=despite_difference,
-        most_epsilon=math.inf if most_epsilon is None else most_epsilon,
+        most_epsilon=most_epsilon,
     )  # fmt: skip
     local = _local(plan, data, target, objective)
     console = stderr_console()
@@ -118,6 +117,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run, and turn what may stop an agent into a sentence."""
     from roundelay.agents.agreement.differencing import DifferenceError
     from roundelay.agents.agreement.ledger import LedgerError
+    from roundelay.agents.agreement.policy import PolicyError
     from roundelay.agents.links.agent_loop import RefusedError
     from roundelay.agents.links.grpc_transport import ListenError
     from roundelay.agents.protocol.baton import BatonError
@@ -133,6 +133,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         JournalError,
         LedgerError,
         DifferenceError,
+        PolicyError,
         SolverError,
         DeceivedError,
         RefusedError,
@@ -289,6 +290,7 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
         "coefficients": dict(model.coefficients),
         "intercept": model.intercept,
         "model": str(path),
+        "own_fit": None if ending.own_fit is None else dataclasses.asdict(ending.own_fit),
     }
 
 
@@ -299,3 +301,5 @@ def _print(ending: Ending, path: Path | None) -> None:
         typer.echo(f"NOT AS AGREED: {ending.notes.doubt}")
     print_coefficients(model, ending.notes.privacy)
     typer.echo(f"The model is in {path}.")
+    if ending.own_fit is not None:
+        typer.echo(ending.own_fit.in_words(ending.notes.run))

@@ -222,12 +222,18 @@ class OwnRows:
 
 
 def findings(
-    me: str, earlier: Sequence[Added], new: Added, own: OwnRows | None = None, newcomer: bool = False
+    me: str,
+    earlier: Sequence[Added],
+    new: Added,
+    own: OwnRows | None = None,
+    newcomer: bool = False,
+    least_change: int = 2,
 ) -> tuple[Finding, ...]:
     """What the new sum tells together with the earlier ones, in words; those that refuse are what a site does not do by itself.
 
     Without `own` the data of the new sum are not known yet, and may be those of any earlier sum. A `newcomer` to a run that has
-    begun does not know what was summed before it came.
+    begun does not know what was summed before it came. Sums that differ by fewer sites than `least_change` tell what those gave
+    together, which may be too few also where they are more than one.
     """
     if new.rho is not None:
         return ()  # what sums with noise tell together is reckoned in ε
@@ -250,6 +256,7 @@ def findings(
             if own is not None and (thing.columns or thing.whole):
                 said |= dict.fromkeys(_own_changes(thing, before, after, new, own))
     found = [_about_site(me, site, learned[site], earlier, new) for site in sorted(learned)]
+    found += _about_few(comparable(new, earlier), new, least_change)
     if newcomer:
         found.append(_about_newcomer(me, new))
     if len(new.names) == 2:
@@ -316,6 +323,21 @@ def _what(new: Added, learned: _Learned) -> str:
     more = f" and {len(names) - NAMED} columns more" if len(names) > NAMED else ""
     listed = ", ".join(names[:NAMED]) + more if more else join_names(names)
     return f"how many rows it has, and the sums, squares and products of {listed}"
+
+
+def _about_few(earlier: Sequence[Added], new: Added, least: int) -> Iterator[Finding]:
+    """The sums that differ from the new one by fewer sites than a site wants, and by more than one."""
+    for sites in dict.fromkeys(one.names ^ new.names for one in earlier):
+        if 1 < len(sites) < least:
+            last = next(one for one in reversed(earlier) if one.names ^ new.names == sites)
+            yield Finding(
+                "sites",
+                " ".join(sorted(sites)),
+                f"The sites of the new sum and of {_dates([last])} differ by {join_names(sorted(sites))} alone, and this site's policy wants "
+                f"{least} sites to come or go at a time (least_change): the difference of the sums is what those gave together.",
+                tuple(sorted(new.columns)),
+                True,
+            )
 
 
 def _about_newcomer(me: str, new: Added) -> Finding:

@@ -11,6 +11,7 @@ from roundelay.agents.agreement.disk import write_whole
 from roundelay.agents.agreement.identity import Identity, expiry, identities
 from roundelay.agents.agreement.ledger import Data, Finding, Ledger, added_by, overruling, read_ledger, write_entry
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.policy import check_policy, read_policy
 from roundelay.agents.agreement.ringfile import SignedPlan, read_ring
 
 ACCEPTED = "accepted"
@@ -20,11 +21,13 @@ PREFIX = 16  # digits of the digest in a file's name
 def accept_ring(folder: Path, text: bytes, despite_difference: bool = False) -> SignedPlan:
     """Check a ring file for this site and keep it; the same file may be accepted again.
 
-    Where its sums would tell too much together with the old ones it is refused, unless the operator overrules that.
+    Where its sums would tell too much together with the old ones it is refused, unless the operator overrules that. So is a plan that
+    does not keep to the site's policy, which the operator may change.
     """
     folder = Path(folder)
     signed = read_ring(text, "the ring file")
     check_acceptable(folder, signed)
+    check_policy(folder, read_policy(folder), signed.plan, identity_for(folder, signed.plan).name)
     write_entry(folder, lambda ledger: overruling(signed, _refused(folder, ledger, signed, despite_difference)))
     if not is_accepted(folder, signed.digest):
         (folder / ACCEPTED).mkdir(mode=0o700, exist_ok=True)
@@ -55,7 +58,8 @@ def what_follows(
     plan, me = signed.plan, identities(folder)[-1].name
     newcomer = plan.epoch > 0 and all(one.plan.epoch >= plan.epoch for one in accepted_plans(folder, plan.run))
     earlier = ledger.before(plan.run, plan.epoch)
-    return findings(me, earlier, added_by(signed, data or Data()), own, newcomer)
+    least_change = read_policy(folder).least_change
+    return findings(me, earlier, added_by(signed, data or Data()), own, newcomer, least_change)
 
 
 def accepted_plans(folder: Path, run: str | None = None) -> tuple[SignedPlan, ...]:

@@ -60,11 +60,11 @@ class Finding(msgspec.Struct, frozen=True):
     """What somebody learns who puts a new sum and the old ones together, or why that can't be said, in a sentence.
 
     `what` is "site" where the data of the site `subject` are told: the function that is fitted (`whole`), or sums of `columns`. It is
-    "own rows" where few rows of this site make the difference, "all rows" where few rows of any site do, "lost" where the ledger lacks a
+    "sites" where those of a few sites together are, "own rows" where few rows of this site make the difference, "all rows" where few rows of any site do, "lost" where the ledger lacks a
     sum, and "word" where nothing is refused but something is to be said.
     """
 
-    what: Literal["site", "own rows", "all rows", "lost", "word"]
+    what: Literal["site", "sites", "own rows", "all rows", "lost", "word"]
     subject: str
     sentence: str
     columns: tuple[str, ...] = ()

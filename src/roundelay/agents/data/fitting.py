@@ -13,6 +13,7 @@ import numpy as np
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model, load_model
+from roundelay.agents.data.own_fit import OwnFit, compare_rows
 from roundelay.agents.data.reading import OwnRows
 from roundelay.agents.data.statistics import (
     Standard,
@@ -24,7 +25,7 @@ from roundelay.agents.data.statistics import (
 )
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
-from roundelay.problems import OwnProblem
+from roundelay.problems import OwnProblem, Regulariser
 
 # More rows are no whole numbers any more. Sums of squares are rounded once, and to the grid.
 MOST_ROWS, LEAST_ROUNDING, GRID = 2.0**53, 1e-9, 2.0**-50
@@ -48,6 +49,17 @@ class RowsFit:
         """What the ledger keeps of the rows."""
         columns = [str(column) for column in (*self.task.features, self.task.target)]
         return mark_rows(columns, np.column_stack([self.rows.features, self.rows.target]), self.digest, key)
+
+    @property
+    def slope(self) -> float:
+        """The slopes of the loss at 0 times the features: their sizes multiplied, which bounds the mean of the products."""
+        target = self.rows.target
+        centred = target - target.mean() if self.task.problem.centres and self.task.intercept else target
+        one = self.task.problem.of_site(np.ones((len(target), 1)), centred, 1.0, 0.0)
+        slopes = one.loss.slope(one.own, np.zeros(len(target)), centred)
+        scaled = self.task.standardise or self.task.promise is not None
+        largest = 1.0 if scaled else float(np.sqrt((self.rows.features**2).mean(axis=0)).max())
+        return largest * float(np.sqrt(np.mean(slopes**2)))
 
     @property
     def sums(self) -> tuple[int, ...]:
@@ -93,6 +105,10 @@ class RowsFit:
     def all_rows(self, told: tuple[Vector, ...]) -> int | None:
         """The first number of the first sum, behind that of the sites."""
         return round(told[0][1]) if told else None
+
+    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+        """How the ring's model does on these rows, against a fit to them alone."""
+        return compare_rows(self.task, self.rows, model, regulariser)
 
     @property
     def beyond(self) -> int:

@@ -13,12 +13,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 from roundelay.agents.agreement.ledger import Data
 from roundelay.agents.data.marks import Marked
+from roundelay.agents.data.models import Model
+from roundelay.agents.data.own_fit import OwnFit, compare_values
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
-from roundelay.problems import OwnProblem
+from roundelay.problems import OwnProblem, Regulariser
 from roundelay.problems.callables import CallableProblem
 
 
@@ -42,6 +46,10 @@ class Local(Protocol):
         """Whether the function gives the same bits when it is asked again."""
 
     @property
+    def slope(self) -> float:
+        """About how large a number of ∇f_i(0) is, by this site's data alone: what the start of a token has to hide."""
+
+    @property
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
 
@@ -63,6 +71,9 @@ class Local(Protocol):
     def standard(self, told: tuple[Vector, ...]) -> Standard | None:
         """The statistics of all rows of all sites that the sums tell; None where there are no rows."""
 
+    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+        """How the ring's solution does on this site's own data; None where that can't be told. `regulariser` is that of one site."""
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -76,6 +87,12 @@ class Known:
     def marked(self, key: bytes) -> Marked:
         """There are no rows that could be told apart."""
         return Marked(Data(self.digest))
+
+    @property
+    def slope(self) -> float:
+        """The size of a number of ∇f_i(0) on the average."""
+        slope = self.function.gradients(np.zeros((1, self.function.dim)))
+        return float(np.sqrt(np.mean(slope**2)))
 
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """There are no sums."""
@@ -99,6 +116,10 @@ class Known:
     def standard(self, told: tuple[Vector, ...]) -> None:
         """There are no rows."""
         return
+
+    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+        """By the values of the function, where it has any."""
+        return compare_values(self.function, fitted) if self.function.has_values else None
 
 
 def load_objective(entry: str, dim: int) -> Known:

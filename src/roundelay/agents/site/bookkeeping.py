@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roundelay.agents.agreement.differencing import OwnRows, comparable, day_of, refusal
-from roundelay.agents.agreement.folder import what_follows
+from roundelay.agents.agreement.folder import identity_for, what_follows
 from roundelay.agents.agreement.ledger import (
     Added,
     Entry,
@@ -23,32 +23,22 @@ from roundelay.agents.agreement.ledger import (
     spent,
     write_entry,
 )
+from roundelay.agents.agreement.policy import OwnData, Policy, check_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
 from roundelay.kernels import Vector
 
-LEAST_ROWS = 10
-
 
 class Bookkeeper:
-    """The ledger of a site in one epoch.
-
-    `least` is how few rows may make a difference, and `most_epsilon` what all sums of the site may cost together, all with noise.
-    """
+    """The ledger of a site in one epoch, and its policy."""
 
     def __init__(
-        self,
-        folder: Path,
-        signed: SignedPlan,
-        local: Local,
-        least: int,
-        despite_difference: bool,
-        most_epsilon: float = math.inf,
+        self, folder: Path, signed: SignedPlan, local: Local, policy: Policy, despite_difference: bool = False
     ) -> None:
         self.folder, self.signed, self.local = folder, signed, local
-        self.least, self.despite_difference, self.most_epsilon = least, despite_difference, most_epsilon
+        self.policy, self.despite_difference = policy, despite_difference
 
     @cached_property
     def marked(self) -> Marked:
@@ -56,6 +46,13 @@ class Bookkeeper:
         return self.local.marked(marking_key(self.folder))
 
     # ------------------------------------------------------------ before anything is sent
+
+    def check_policy(self) -> None:
+        """Hold the plan against the policy once more: it may have changed since it was accepted, and now the data are known."""
+        plan = self.signed.plan
+        me = identity_for(self.folder, plan).name
+        slope = 0.0 if plan.choice is not None else self.local.slope
+        check_policy(self.folder, self.policy, plan, me, OwnData(self.marked.data.rows, slope))
 
     def check_whole(self, journal: Journal) -> None:
         """Refuse a ledger that lacks a sum."""
@@ -82,18 +79,18 @@ class Bookkeeper:
         if ledger.of(plan.run, plan.epoch) is not None:
             return ()
         self._check_spent(ledger)
-        own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.least)
+        own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.policy.least_rows)
         return self._passed(ledger, what_follows(self.folder, ledger, self.signed, self.marked.data, own))
 
     def _check_spent(self, ledger: Ledger) -> None:
         """Refuse sums with noise that would cost more, with those before on the same data, than the site allows."""
         promise = self.signed.plan.task.promise
-        if self.most_epsilon == math.inf:
+        if self.policy.most_epsilon == math.inf:
             return
         if promise is None:
             raise LedgerError(
                 "This run forms exact sums, which promise no ε, but this site allows so much and no more: plan the ring with --epsilon, or "
-                "leave --most-epsilon out."
+                "let most_epsilon in its policy be inf."
             )
         # All that this site ever added to: the same people may stand in other columns, and in another order.
         new = added_by(self.signed, self.marked.data)
@@ -101,13 +98,13 @@ class Bookkeeper:
         if after.exact:
             raise LedgerError(
                 f"This site has added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
-                "ε holds against whoever has seen those: leave --most-epsilon out if that is what you want."
+                "ε holds against whoever has seen those: let most_epsilon in its policy be inf if that is what you want."
             )
-        if after.epsilon(promise.delta) > self.most_epsilon:
+        if after.epsilon(promise.delta) > self.policy.most_epsilon:
             raise LedgerError(
                 f"With this run all sums of this site would cost ε = {after.epsilon(promise.delta):.3g} at δ = "
-                f"{promise.delta:g}, of which {before.epsilon(promise.delta):.3g} is spent; this site allows {self.most_epsilon:g}: plan the "
-                "ring with a smaller --epsilon, or allow more by --most-epsilon."
+                f"{promise.delta:g}, of which {before.epsilon(promise.delta):.3g} is spent; this site allows {self.policy.most_epsilon:g}: plan the "
+                "ring with a smaller --epsilon, or allow more by most_epsilon in its policy."
             )
 
     def _passed(self, ledger: Ledger, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -125,9 +122,10 @@ class Bookkeeper:
         What follows from them is looked at once more: another run of this site may have begun since.
         """
         self._enter(checked=True)
-        rows = self.local.all_rows(told)
+        plan = self.signed.plan
+        # With a token, later epochs sum the shares alone: what was told of rows is the first epoch's, and was held against others then.
+        rows = self.local.all_rows(told) if plan.choice is not None or plan.epoch == 0 else None
         if rows is not None:
-            plan = self.signed.plan
             fresh = Told(now(), plan.run, plan.epoch, rows)
             write_entry(self.folder, lambda ledger: fresh if self._rows_told(ledger) is None else None)
             write_entry(
@@ -163,13 +161,17 @@ class Bookkeeper:
     def _nearly(self, ledger: Ledger, earlier: tuple[Added, ...], new: Added, rows: int) -> Iterator[Finding]:
         for one in earlier:
             before = ledger.rows_told(one)
-            if before is None or abs(rows - before) >= self.least or (rows == before and one.names == new.names):
+            if (
+                before is None
+                or abs(rows - before) >= self.policy.least_rows
+                or (rows == before and one.names == new.names)
+            ):
                 continue
             yield Finding(
                 "all rows",
                 f"{one.run} {one.epoch} {rows}",
                 f"All sites together have {rows:,} rows, and had {before:,} in the sum of {day_of(one.time)}: the difference of the sums may "
-                f"be what a few rows of one site gave, and this site's floor is {self.least} rows.",
+                f"be what a few rows of one site gave, and this site's floor is {self.policy.least_rows} rows.",
             )
 
 

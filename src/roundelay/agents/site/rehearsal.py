@@ -26,6 +26,7 @@ from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.identity import load_identity, make_identity, save_identity
 from roundelay.agents.agreement.invitations import Invitation, read_invitation, write_invitation
 from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
+from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
 from roundelay.kernels import Integers
@@ -174,6 +175,7 @@ def prepare_ring(
     for (name, own), port in zip(rows.items(), _free_ports(len(rows)), strict=True):
         home = folder / name
         save_identity(home, make_identity(name))
+        write_policy(home, ANYTHING)  # whoever rehearses has the data of all sites
         with (home / "rows.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([header, *own])
         text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)

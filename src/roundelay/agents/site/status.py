@@ -90,16 +90,16 @@ def proven_in_words(plan: RingPlan) -> str:
     if plan.agents == 2:
         return (
             "Sealed laps hide nothing between two sites: the other one knows the sum and its own part, and so all that your site "
-            "answered (y, H and g). At least three sites are needed, and four if two of them may work together."
+            "answered. At least three sites are needed, and four if two of them may work together."
         )
     if plan.agents == 3:
         return (
-            "Neither neighbour alone can learn anything of your data (y, H or g) but what the sum over your site and the other one "
+            "Neither neighbour alone can learn anything of your data but what the sum over your site and the other one "
             "says. Both together know all that your site answered: they are all the others."
         )
     return (
         f"Your two neighbours together, and any {plan.agents - 2} of the other {plan.agents - 1} sites, can learn nothing of your "
-        "data (y, H or g) but what the sum over your site and those who do not work with them says: that is proven, not only "
+        "data but what the sum over your site and those who do not work with them says: that is proven, not only "
         f"measured. All {plan.agents - 1} others together know all that your site answered."
     )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import secrets as system_secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
 from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.policy import read_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import model_of, noise_of, read_model
 from roundelay.agents.data.models import (
@@ -31,6 +31,7 @@ from roundelay.agents.data.models import (
     write_vector,
 )
 from roundelay.agents.data.objectives import Local
+from roundelay.agents.data.own_fit import NOTHING, OwnFit
 from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
@@ -38,7 +39,7 @@ from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_me
 from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.signing import Certified, MaskKey
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
-from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
+from roundelay.agents.site.bookkeeping import Bookkeeper
 from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch, proven_in_words
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
@@ -49,7 +50,7 @@ LOOK_EVERY = 0.25
 MOST_COEFFICIENTS = 10_000
 # The privacy meter first looks after so many visits, and rests this many times as long as it took.
 FIRST_MEASURE, METER_REST = 10, 20.0
-PAUSED, STOPPING, PRIVACY, MASK_KEY = "paused", "stop", "privacy.json", "mask-key-"
+PAUSED, STOPPING, PRIVACY, OWN_FIT, MASK_KEY = "paused", "stop", "privacy.json", "own-fit.json", "mask-key-"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
 
@@ -74,7 +75,7 @@ class PrivacyLimit:
 class SiteOptions:
     """What an operator chooses for his own agent.
 
-    Sums with noise on the same data may cost `most_epsilon` together. Where fewer than `least_rows` rows make the difference to an earlier sum, it adds to none, unless `despite_difference`. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
+    `least_rows` and `most_epsilon` overrule the site's policy, and `despite_difference` what its ledger refuses. `seed` replaces all secrets by draws that anybody can repeat, and `encrypted=False` sends everything in the open:
     both are for experiments only.
     """
 
@@ -85,18 +86,19 @@ class SiteOptions:
     encrypted: bool = True
     privacy: PrivacyLimit = PrivacyLimit()
     meter: bool = True
-    least_rows: int = LEAST_ROWS
-    most_epsilon: float = math.inf
+    least_rows: int | None = None
+    most_epsilon: float | None = None
     despite_difference: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Ending:
-    """How a run ended for a site: the model, and why the ring stopped, in words."""
+    """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data."""
 
     model: Model
     notes: ModelNotes
     estimate: Vector
+    own_fit: OwnFit | None = None
 
 
 @dataclass(eq=False)
@@ -121,11 +123,12 @@ class Site:
         """Take part until the ring is done."""
         while True:
             signed = self._newest()
+            books = self._books(signed)
+            books.check_policy()  # before the journal has it that these data are those of the run
             journal = Journal(self.home, self.run_id, self.name)
             try:
                 if self.local.digest:
                     journal.check_data(self.local.digest)
-                books = self._books(signed)
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
                 self._forget_mask_keys(before=signed.plan.epoch)
@@ -148,10 +151,12 @@ class Site:
                     Station(self._holder(earlier, self._books(earlier).note), journal).catch_up()
 
     def _books(self, signed: SignedPlan) -> Bookkeeper:
-        options = self.options
-        return Bookkeeper(
-            self.folder, signed, self.local, options.least_rows, options.despite_difference, options.most_epsilon
-        )
+        policy, options = read_policy(self.folder), self.options
+        if options.least_rows is not None:
+            policy = replace(policy, least_rows=options.least_rows)
+        if options.most_epsilon is not None:
+            policy = replace(policy, most_epsilon=options.most_epsilon)
+        return Bookkeeper(self.folder, signed, self.local, policy, options.despite_difference)
 
     def _holder(self, signed: SignedPlan, before_adding: BeforeAdding) -> Holder:
         plan = signed.plan
@@ -278,10 +283,10 @@ class Site:
             sync_folder(self.home)
         return MaskKey(path.read_bytes())
 
-    def _forget_mask_keys(self, before: float = math.inf) -> None:
+    def _forget_mask_keys(self, before: int | None = None) -> None:
         """Whoever takes the folder later shall not find what lifts the masks of epochs that are over."""
         for path in self.home.glob(f"{MASK_KEY}*"):
-            if int(path.name.removeprefix(MASK_KEY)) < before:
+            if before is None or int(path.name.removeprefix(MASK_KEY)) < before:
                 path.unlink()
         sync_folder(self.home)
 
@@ -339,7 +344,18 @@ class Site:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
             write_model(self.options.model, model, notes)
-        return Ending(model, notes, held.estimate)
+        return Ending(model, notes, held.estimate, self._own_fit(plan, model, held.estimate))
+
+    def _own_fit(self, plan: RingPlan, model: Model, fitted: Vector) -> OwnFit | None:
+        """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
+        regulariser: Any = getattr(plan.algorithm, "regulariser", NOTHING)
+        if hasattr(regulariser, "weight"):  # that of the ring is for N times the pooled function
+            regulariser = replace(regulariser, weight=regulariser.weight / plan.agents)
+        found = self.local.own_fit(fitted, model, regulariser)
+        if found is not None:
+            write_whole(self.home / OWN_FIT, msgspec.json.encode(found))
+            self.log("own fit", bad=found.bad)
+        return found
 
 
 def _privacy(plan: RingPlan, holder: Holder) -> PrivacyNotes | None:

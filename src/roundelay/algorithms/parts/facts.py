@@ -18,13 +18,15 @@ class StartFacts:
 
     `share` is what c_i⁰ = x_i⁰ − y_i⁰/ρ is: "zero"; "twice x", 2x_i⁰; "masked", a secret of its own; or "sealed",
     −∇f_i(0)/ρ. Every coordinate of x_i⁰ lies within `width` of `middle`, its mean; with the width 0 it is public. `uses_data` says whether
-    the agents' data have a part in it.
+    the agents' data have a part in it. `scale` is how large the masks are that hide c_i⁰: the deviation of a coordinate, infinite where they
+    are uniform over all words; 0 promises none.
     """
 
     share: Literal["zero", "twice x", "masked", "sealed"] = "masked"
     middle: float = 0.0
     width: float = math.inf
     uses_data: bool = True
+    scale: float = 0.0
 
     @property
     def balanced(self) -> bool:

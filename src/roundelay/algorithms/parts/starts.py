@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -179,7 +180,7 @@ class ZeroSumStart:
     @property
     def facts(self) -> StartFacts:
         """x − y/ρ is the mask."""
-        return drawn_within(self.low, self.high, "masked")
+        return replace(drawn_within(self.low, self.high, "masked"), scale=self.scale)
 
 
 @register(Start, "sealed")
@@ -199,7 +200,7 @@ class SealedStart:
     """
 
     one_token: ClassVar[bool] = True
-    facts: ClassVar[StartFacts] = StartFacts("sealed", width=0.0)
+    facts: ClassVar[StartFacts] = StartFacts("sealed", width=0.0, scale=math.inf)
     bits: int = 40
 
     def __post_init__(self) -> None:

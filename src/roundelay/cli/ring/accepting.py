@@ -40,7 +40,8 @@ def accept(
 ) -> None:
     """Look at a ring file and accept it at this site; an agent runs no other.
 
-    Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
+    It says who takes part, what is fitted, what the others learn of this site by it, and what to think of. A ring file that
+    the site's policy does not allow is refused: the policy is policy.toml in the folder, and yours to change. Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
     their own. Where the new sums would tell, together with those that this site added to before, what the data of a
     single site gave, the file is refused, unless you add --despite-difference.
 
@@ -48,17 +49,20 @@ def accept(
     Example:
       roundelay ring accept ring.toml --folder oslo
     """
-    from roundelay.agents.agreement.folder import accept_ring, check_acceptable, check_difference
+    from roundelay.agents.agreement.folder import accept_ring, check_acceptable, check_difference, identity_for
+    from roundelay.agents.agreement.policy import check_policy, read_policy
 
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
     signed = read_plan(ring)
     check_acceptable(folder, signed)
+    site = identity_for(folder, signed.plan).name
     new, follows = _new(signed, folder), what_new_sums_tell(signed, folder)
     if not as_json:
-        print_plan(signed, new)
+        print_plan(signed, new, site)
         print_findings(follows)
         typer.echo()
+    check_policy(folder, read_policy(folder), signed.plan, site)
     check_difference(folder, signed, despite_difference)
     if not yes and not _agreed():
         typer.echo("Nothing was accepted.", err=True)

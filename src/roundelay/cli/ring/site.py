@@ -28,9 +28,10 @@ def init(
     days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
     as_json: AsJson = False,
 ) -> None:
-    """Make a site's keys, its certificate and its invitation.
+    """Make a site's keys, its certificate, its policy and its invitation.
 
-    The keys stay in the folder, which only you can read. The invitation has no secret: send it to the other sites, and
+    The keys stay in the folder, which only you can read. In policy.toml there stands what the site takes part in: read
+    it, and change what you want otherwise. The invitation has no secret: send it to the other sites, and
     read the fingerprint to them over the telephone.
 
     \b
@@ -40,11 +41,13 @@ def init(
     from roundelay.agents.agreement.disk import PUBLIC, write_whole
     from roundelay.agents.agreement.identity import fingerprint, make_identity, save_identity
     from roundelay.agents.agreement.invitations import write_invitation
+    from roundelay.agents.agreement.policy import POLICY, write_policy
 
     columns = _columns(data, target)
     made = make_identity(name, days)
     text = write_invitation(made, address, columns)  # refuses what can't be sent before anything is written
     save_identity(folder, made)
+    write_policy(folder)
     path = _invitation_of(folder, name)
     write_whole(path, text, PUBLIC)
     if as_json:
@@ -60,6 +63,9 @@ def init(
     typer.echo(f"{name} has an identity in {folder}. Keep the folder to yourself, and a copy of it in a safe place.")
     typer.echo(f"Fingerprint {fingerprint(made.certificate)}")
     typer.echo(f"The invitation for the other sites is {path}; it has no secret.")
+    typer.echo(
+        f"What this site takes part in stands in {folder / POLICY}: read it, and change what you want otherwise."
+    )
 
 
 def identity(folder: Folder, as_json: AsJson = False) -> None:

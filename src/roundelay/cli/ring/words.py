@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from roundelay.agents.data.models import Model, PrivacyNotes
 
 
-def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
-    """The members with their fingerprints, what is fitted and how, and what is new."""
+def print_plan(signed: SignedPlan, new: Sequence[str] = (), site: str | None = None) -> None:
+    """Who takes part, what is fitted and how, what others learn of a site by it, what to think of, and what is new."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
+    from roundelay.agents.site.verdict import verdict
 
     plan = signed.plan
     typer.echo(f"Run {plan.run}, epoch {plan.epoch}, signed by {signed.signed_by}.")
@@ -36,10 +37,23 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = ()) -> None:
     if plan.noise is not None:
         typer.echo(_promise_in_words(plan))
     typer.echo(_stop_in_words(plan))
+    says = verdict(plan, None if site is None else plan.number_of(site))
+    _print_list("What others learn of your site:", says.learned)
+    _print_list("What to think of:", says.risks)
     if new:
-        typer.echo(f"\nNew against epoch {plan.epoch - 1}:")
-        for sentence in new:
-            typer.echo(f"  {sentence}")
+        _print_list(f"New against epoch {plan.epoch - 1}:", new)
+
+
+def print_breaches(breaches: Sequence[str]) -> None:
+    """What the site's own policy does not allow."""
+    _print_list("What this site's policy does not allow:", breaches)
+
+
+def _print_list(heading: str, sentences: Sequence[str]) -> None:
+    if sentences:
+        typer.echo(f"\n{heading}")
+    for sentence in sentences:
+        typer.echo(f"  {sentence}")
 
 
 def what_new_sums_tell(signed: SignedPlan, folder: Path) -> tuple[Finding, ...]:
@@ -50,21 +64,28 @@ def what_new_sums_tell(signed: SignedPlan, folder: Path) -> tuple[Finding, ...]:
     return what_follows(folder, read_ledger(folder), signed)
 
 
+def breaches_at(signed: SignedPlan, folder: Path) -> tuple[str, ...]:
+    """What of a ring file the policy of the site in a folder does not allow."""
+    from roundelay.agents.agreement.folder import identity_for
+    from roundelay.agents.agreement.policy import breaches, read_policy
+
+    return breaches(read_policy(folder), signed.plan, signed.plan.number_of(identity_for(folder, signed.plan).name))
+
+
 def print_findings(found: Sequence[Finding]) -> None:
     """What is to be known before the ring file is accepted."""
-    if found:
-        typer.echo("\nWhat the new sums tell together with the old ones:")
-    for one in found:
-        typer.echo(f"  {one.sentence}")
+    _print_list("What the new sums tell together with the old ones:", [one.sentence for one in found])
 
 
 def plan_content(signed: SignedPlan) -> dict[str, Any]:
     """The same for machines."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
+    from roundelay.agents.site.verdict import verdict
     from roundelay.algorithms.algorithm import Algorithm
     from roundelay.tables import as_table
 
     plan = signed.plan
+    says = verdict(plan)
     names = [member.name for member in plan.members]
     return {
         "run": plan.run,
@@ -86,17 +107,20 @@ def plan_content(signed: SignedPlan) -> dict[str, Any]:
         "algorithm": as_table(plan.algorithm, Algorithm),
         "task": dataclasses.asdict(plan.task),
         "stopping": dataclasses.asdict(plan.stopping),
+        "learned": says.learned,
+        "risks": says.risks,
     }
 
 
 def print_written(signed: SignedPlan, out: Path, folder: Path, as_json: bool) -> None:
-    """What was written, what its sums will tell as far as the signer's ledger knows, and what comes next."""
-    follows = what_new_sums_tell(signed, folder)
+    """What was written, what its sums will tell as far as the signer's ledger knows, what its policy refuses, and what comes next."""
+    follows, breaches = what_new_sums_tell(signed, folder), breaches_at(signed, folder)
     if as_json:
-        print_json({**plan_content(signed), "follows": [one.sentence for one in follows]})
+        print_json({**plan_content(signed), "breaches": breaches, "follows": [one.sentence for one in follows]})
         return
     print_plan(signed)
     print_findings(follows)
+    print_breaches(breaches)
     if any(one.refuses for one in follows):
         typer.echo("  Sites refuse this by default: each operator has to add --despite-difference.")
     typer.echo(f"\nThe ring file is {out}. Send it to every member: each accepts it by")
@@ -137,7 +161,7 @@ def _way(plan: RingPlan) -> str:
 def _method_in_words(plan: RingPlan) -> str:
     """How it is fitted, and what that shows to whom."""
     if plan.choice is None:
-        return f"The algorithm is {plan.algorithm!r}. A site's two neighbours see the token before and after its visit."
+        return f"A token goes round, which each site changes. Those who know the method read: {plan.algorithm!r}."
     regulariser = plan.algorithm.regulariser
     with_it = "" if regulariser.is_zero else f" The model is subject to {regulariser!r}."
     return (

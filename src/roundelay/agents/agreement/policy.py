@@ -1,0 +1,258 @@
+"""What a site takes part in: a file in its folder that its operator edits, held against every plan before anything is sent.
+
+A fingerprint says who takes part, and a signature who planned; neither says that the plan protects anybody. A plan can name masks and make
+them too small to hide anything, or set one member on both sides of another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from roundelay.agents.agreement.disk import PRIVATE, read_at_most, write_new
+from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.signed_text import parsed
+from roundelay.algorithms.parts.starts import SealedStart
+from roundelay.masks import mask_grid
+from roundelay.networks.network_checks import join_names
+from roundelay.tables import Fields
+
+POLICY = "policy.toml"
+MOST_BYTES = 2**16
+MOST = 2**31
+
+_TEXT = """\
+# What this site takes part in. `roundelay ring accept` and the agent refuse a ring file that does not keep to it.
+# Change a number to allow more or less. An entry that is left out counts as it stands here.
+
+# So many members at least. Of two, each knows what the other adds to a sum; of three, the other two together know what
+# the third adds. From four on a site's two neighbours may work together, and still see nothing but a sum.
+least_members = {least_members}
+
+# So many rows of this site at least: of a single one its columns can be worked out from what is told, and of a few they
+# can be guessed. It holds for all rows of this site, and for those that make the difference to an earlier sum.
+least_rows = {least_rows}
+
+# So many sites at least must come or go between two sums: the difference of the sums is what they gave. From 2 on; a
+# change by a single site is let pass, where it must be, by --despite-difference for one ring file at a time.
+least_change = {least_change}
+
+# Sealed laps may ask so many questions at most.
+most_questions = {most_questions}
+
+# All runs with noise together may cost so much ε at most. With any number but inf this site adds to no exact sums.
+most_epsilon = {most_epsilon}
+
+# The rest is about methods by which a token goes round, that is not about sealed laps.
+
+# The masks under which a token starts must be so many times as large as the gradient that they hide: of what is seen at
+# 10 times, the gradient explains 1 %. With 0 methods are allowed whose start hides nothing from the neighbours.
+least_cover = {least_cover}
+
+# On the grid of those masks the gradient must have so many bits: what lies between two steps of the grid is not hidden.
+# With 20 a guess at one number is right once in a million times. It counts where least_cover is above 0.
+least_bits = {least_bits}
+
+# Whether one member may see the token both before and after this site: it learns alone what else takes two.
+hub_beside_me = {hub_beside_me}
+"""
+
+
+class PolicyError(ValueError):
+    """A plan does not keep to what this site takes part in."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a site takes part in, as its file says it."""
+
+    least_members: int = 4
+    least_rows: int = 10
+    least_change: int = 2
+    most_questions: int = 200
+    most_epsilon: float = math.inf
+    least_cover: float = 10.0
+    least_bits: int = 20
+    hub_beside_me: bool = False
+
+
+# For one who has the data of all sites, as in a rehearsal: there is nobody to hide anything from.
+ANYTHING = Policy(2, 1, 2, MOST, math.inf, 0.0, 0, True)
+
+
+class OwnData(NamedTuple):
+    """What a policy asks of this site's data: how many rows (0 where there are none), and how large a number of its gradient is at 0."""
+
+    rows: int
+    slope: float
+
+
+# ---------------------------------------------------------------- the file
+
+
+def read_policy(folder: Path) -> Policy:
+    """The policy of the site in a folder; the usual one where there is no file."""
+    path = Path(folder) / POLICY
+    try:
+        text = read_at_most(path, MOST_BYTES)
+    except FileNotFoundError:
+        return Policy()
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"The policy {path} has more than {MOST_BYTES} bytes: make it as roundelay ring init does.")
+    fields = Fields(parsed(text, str(path)), f"the policy {path}")
+    fields.only(*asdict(Policy()))
+    found: dict[str, Any] = {
+        name: _read(fields, name, usual) for name, usual in asdict(Policy()).items() if name in fields.table
+    }
+    return Policy(**found)
+
+
+def _read(fields: Fields, name: str, usual: float) -> float:
+    if isinstance(usual, bool):
+        return fields.flag(name)
+    if isinstance(usual, int):
+        return fields.whole(name, {"least_members": 2, "least_change": 2, "least_bits": 0}.get(name, 1), MOST)
+    number = fields.number(name)
+    if not number >= 0.0:
+        raise fields.refusal(name, "use a number from 0 on")
+    return number
+
+
+def write_policy(folder: Path, policy: Policy | None = None) -> None:
+    """Write a policy, with what each entry means; one that is there already stays as it is."""
+    try:
+        write_new(Path(folder) / POLICY, text_of(policy or Policy()).encode(), PRIVATE)
+    except FileExistsError:
+        read_policy(folder)
+
+
+def text_of(policy: Policy) -> str:
+    """The file of a policy."""
+    words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in asdict(policy).items()}
+    return _TEXT.format(**words)
+
+
+# ---------------------------------------------------------------- what a plan does not keep to
+
+
+def check_policy(folder: Path, policy: Policy, plan: RingPlan, name: str, own: OwnData | None = None) -> None:
+    """Refuse a plan that does not keep to the policy of the site in a folder."""
+    found = breaches(policy, plan, plan.number_of(name), own)
+    if found:
+        raise PolicyError(
+            f"{' '.join(found)} So {name} does not take part. Let the ring be planned otherwise; an operator who knows this and wants it "
+            f"nevertheless changes that in {Path(folder) / POLICY}{_missing(folder)}."
+        )
+
+
+def _missing(folder: Path) -> str:
+    return "" if (Path(folder) / POLICY).exists() else ", which is not there yet: a line of its own for each entry"
+
+
+def breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None = None) -> tuple[str, ...]:
+    """What of a plan does not keep to a policy, a sentence each that names the entry; `own` is None where the data are not known yet."""
+    return tuple(_breaches(policy, plan, me, own))
+
+
+def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> Iterator[str]:
+    if plan.agents < policy.least_members:
+        yield (
+            f"Only {plan.agents} members take part, and this site's policy wants {policy.least_members} (least_members): "
+            f"{_too_few(plan)}."
+        )
+    if own is not None and 0 < own.rows < policy.least_rows:
+        yield (
+            f"This site has {own.rows} {'row' if own.rows == 1 else 'rows'}, and its policy wants {policy.least_rows} (least_rows): from what is "
+            "told of so few the rows themselves may be worked out."
+        )
+    if plan.choice is not None:
+        if plan.stopping.questions > policy.most_questions:
+            yield (
+                f"Up to {plan.stopping.questions:,} questions may be asked, and this site's policy allows {policy.most_questions:,} "
+                "(most_questions)."
+            )
+        return
+    both = sides(plan, me)
+    if both and not policy.hub_beside_me:
+        names = join_names(sorted(plan.members[one].name for one in both))
+        yield (
+            f"{names} {'sees' if len(both) == 1 else 'see'} the token both before and after this site, which this site's policy does not "
+            "allow (hub_beside_me): so a single member learns what else takes two."
+        )
+    if policy.least_cover > 0.0:
+        yield from _thin_masks(policy, plan, 1.0 if own is None else own.slope)
+
+
+def _too_few(plan: RingPlan) -> str:
+    if plan.agents == 2:
+        return "of two, each knows all that the other adds"
+    return f"the other {plan.agents - 1} together know all that this site adds"
+
+
+def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
+    masks = masks_of(plan)
+    if slope == 0.0:  # there is nothing to hide
+        return
+    if masks.size < policy.least_cover * slope:
+        much = "no masks" if masks.size == 0.0 else f"masks {masks.size / slope:.2g} times as large as its gradient"
+        yield (
+            f"The token starts under {much}, and this site's policy wants them {policy.least_cover:g} times as large (least_cover): its "
+            "neighbours could work out the gradient of its data."
+        )
+    elif (bits := max(masks.bits_of(slope), 0.0)) < policy.least_bits:
+        yield (
+            f"The token is called masked, but a step of the masks is {masks.step:.2g} in the gradient, of which they hide {bits:.0f} bits, and "
+            f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more."
+        )
+
+
+class Masks(NamedTuple):
+    """Under what a token starts, in units of the gradient: how large the masks are, and a step of their grid."""
+
+    size: float
+    step: float
+
+    def bits_of(self, slope: float) -> float:
+        """How many bits a number of this size has on the grid."""
+        return math.log2(slope / self.step)
+
+    @property
+    def hide(self) -> bool:
+        """Whether they hide a gradient of the size of 1, by the usual policy."""
+        return self.size >= Policy.least_cover and self.bits_of(1.0) >= Policy.least_bits
+
+
+def masks_of(plan: RingPlan) -> Masks:
+    """What hides y in c = x − y/ρ at the start: masks on c are ρ times as large on y, and so are the steps of their grid."""
+    method: Any = plan.method
+    facts = getattr(method, "facts", None)
+    if facts is None:  # another update than that of ADMM, of which nobody has said what it hides
+        return Masks(0.0, math.inf)
+    rho, start = float(method.rho), facts.start
+    grid = getattr(method.start, "sum_grid", None)
+    if plan.warm or grid is not None:  # the shares are summed under masks that are uniform over all words
+        return Masks(math.inf, rho * (grid or SealedStart().sum_grid).grid)
+    if start.share == "masked" and start.scale > 0.0:
+        return Masks(rho * start.scale, rho * math.ldexp(1.0, -mask_grid(plan.agents, start.scale).bits))
+    return Masks(0.0, math.inf)
+
+
+def sides(plan: RingPlan, me: int) -> frozenset[int]:
+    """The members that see the token both before and after a visit of this one: on a walk whoever hands it over may get it back."""
+    if not plan.on_cycle:
+        return plan.neighbours[me]
+    order, first = plan.order, {member: place for place, member in reversed([*enumerate(plan.order)])}
+
+    def seen(step: int) -> frozenset[int]:
+        """Who has it one way, up to and with the first that changes it; others only pass it on."""
+        members, place = set(), first[me]
+        while True:
+            place = (place + step) % len(order)
+            members.add(order[place])
+            if first[order[place]] == place:
+                return frozenset(members)
+
+    return (seen(-1) & seen(1)) - {me}

@@ -1,0 +1,176 @@
+"""What a plan lets others learn of a site, and what to think of before it is accepted: for people who have never seen the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from roundelay.agents.agreement.plan import CUSTOM, RingPlan
+from roundelay.agents.agreement.policy import Policy, masks_of, sides
+from roundelay.agents.site.status import proven_in_words
+from roundelay.algorithms.parts.defences import conceal_nothing
+from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
+from roundelay.algorithms.token.incremental import IADMM
+from roundelay.networks.network_checks import join_names
+
+
+class Verdict(NamedTuple):
+    """What others learn of a site, and what to think of, in sentences."""
+
+    learned: tuple[str, ...]
+    risks: tuple[str, ...]
+
+
+def verdict(plan: RingPlan, me: int | None = None) -> Verdict:
+    """What a plan means for one of its sites; for any of them where `me` is None."""
+    if plan.choice is not None:
+        return Verdict(tuple(_by_sums(plan)), tuple(_risks_of_sums(plan, me)))
+    return Verdict(tuple(_by_token(plan, me)), tuple(_risks_of_token(plan, me)))
+
+
+# ---------------------------------------------------------------- sealed laps
+
+
+def _by_sums(plan: RingPlan) -> Iterator[str]:
+    if plan.noise is not None:
+        yield f"Everybody is told sums over all {plan.agents} sites with noise in them, no other sums, and the model."
+    elif plan.task.kind == CUSTOM:
+        yield (
+            f"Everybody is told sums over all {plan.agents} sites: how the sites' objectives do at each point that is asked about, and how "
+            "they change there. And the model."
+        )
+    else:
+        whole = ", and the squares and products of all columns" if plan.task.problem.is_quadratic else ""
+        yield (
+            f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, the sum and the spread of each "
+            f"column{whole}; and for each model that is tried, how well it fits all rows and how that changes with the model. And the model."
+        )
+    yield proven_in_words(plan)
+
+
+def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
+    if plan.noise is None and me != plan.order[0]:
+        first = plan.members[plan.order[0]].name
+        yield (
+            f"{first} asks the questions. It could ask about other models than agreed, {plan.stopping.questions:,} in all at most; the "
+            "answers are sums all the same, and your agent names such questions at the end."
+        )
+    yield from _false_data(plan)
+
+
+# ---------------------------------------------------------------- a token
+
+
+def _by_token(plan: RingPlan, me: int | None) -> Iterator[str]:
+    if plan.task.kind != CUSTOM:
+        yield (
+            f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, and the sum and the spread of each "
+            "column. And the model."
+        )
+    yield (
+        f"A token goes from site to site: {plan.dim * plan.vectors:,} numbers, the model as far as it has come. Each site changes it by its "
+        f"own data. {_neighbours(plan, me)} After some rounds they can work out from that, as exactly as if you had told them: "
+        f"{_worked_out(plan)}."
+    )
+    hidden = _hidden(plan)
+    if hidden:
+        yield hidden
+    if _has_noise(plan):
+        yield (
+            "Noise blurs what they work out, for a while. How much of it nobody has proven, and a neighbour that keeps the token where it is "
+            "sees through it."
+        )
+
+
+def _neighbours(plan: RingPlan, me: int | None) -> str:
+    if me is None:
+        return "A site's neighbours see the token before and after it."
+    names = join_names(sorted(plan.members[one].name for one in plan.neighbours[me]))
+    if len(plan.neighbours[me]) == 1:
+        return f"Your neighbour {names} sees it before and after you."
+    return f"Your neighbours {names} see it before and after you."
+
+
+def _known(plan: RingPlan) -> frozenset[str]:
+    """What is determined of a site by what its neighbours see. Noise is left out: it makes a guess of what is known, no secret."""
+    method: Any = plan.method
+    if getattr(method, "facts", None) is None:
+        return frozenset("Hgy")  # of another update than that of ADMM nobody has said what it hides
+    from roundelay.privacy import (
+        identifiable,
+    )  # late: sealed laps, which need no count of equations, need not wait for it
+
+    hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
+    start = hiding if masks_of(plan).hide else ZeroStart()
+    quadratic = plan.task.kind != CUSTOM and plan.task.problem.is_quadratic
+    found = identifiable(IADMM(rho=method.rho, start=start), dim=2, model="quadratic" if quadratic else "unknown")
+    return frozenset(one.quantity for one in found.quantities if one.wholly)
+
+
+def _worked_out(plan: RingPlan) -> str:
+    known, task = _known(plan), plan.task
+    if task.kind == CUSTOM or not task.problem.is_quadratic:
+        slope = "the slope of your objective" if task.kind == CUSTOM else "the slope of your rows' loss"
+        if "y" in known:
+            return f"{slope} at each model that comes by. Where you have few rows, they may follow from that one by one"
+        return (
+            f"how {slope} differs between the models that come by, though not, by that alone, what it is at any of them"
+        )
+    features = "the sums of squares and products of your features (X'X)"
+    if "g" in known:
+        return (
+            f"{features}, and of your features with {task.target} (X't). A fit to your rows alone follows from these, and where you have few "
+            "rows much about each of them"
+        )
+    return f"{features}, from which much about each row follows where you have few"
+
+
+def _hidden(plan: RingPlan) -> str:
+    """What the start keeps, or that it keeps nothing though it reads as if it did."""
+    masks, start = masks_of(plan), getattr(plan.method, "start", None)
+    if masks.hide:
+        what = "The slopes themselves stay" if plan.task.kind == CUSTOM or not plan.task.problem.is_quadratic else (
+            f"How your features go with {plan.task.target} (X't) stays"
+        )  # fmt: skip
+        return f"{what} hidden under the masks of the start, from any {plan.agents - 2} sites together: all {plan.agents - 1} others together know it."
+    if masks.size:
+        rho = float(getattr(plan.method, "rho", 1.0))
+        thin = masks.size < Policy.least_cover
+        too = f"the masks are {masks.size:.2g} large" if thin else f"the masks go in steps of {masks.step:.2g}"
+        return (
+            f"The plan says {start!r}, which sounds as if it hid something. With ρ = {rho:g} it hides nothing: {too}, and the slopes "
+            "that they should hide are near 1."
+        )
+    return "Nothing is hidden from these neighbours."
+
+
+def _has_noise(plan: RingPlan) -> bool:
+    method: Any = plan.method
+    facts = getattr(method, "facts", None)
+    defence = getattr(method, "defence", None)
+    concealed = defence is not None and dict(defence.part().functions).get("conceal") is not conceal_nothing
+    return concealed or (facts is not None and facts.perturbation.noise in ("x", "else"))
+
+
+def _risks_of_token(plan: RingPlan, me: int | None) -> Iterator[str]:
+    both = {one: sides(plan, one) for one in (range(plan.agents) if me is None else (me,))}
+    for one, seen in both.items():
+        if seen:
+            names = join_names(sorted(plan.members[other].name for other in seen))
+            site, stand = (
+                plan.members[one].name if me is None else "you",
+                "stands" if len(seen) == 1 else "may each stand",
+            )
+            yield f"{names} {stand} on both sides of {site}: it takes nobody else to work out the above."
+    yield (
+        "If one site comes or goes later, the tokens before and after tell what is hidden of it. That is refused unless an operator says "
+        "otherwise."
+    )
+    yield from _false_data(plan)
+
+
+def _false_data(plan: RingPlan) -> Iterator[str]:
+    yield (
+        "Any site can give false data and so move the model, and nobody sees that. At the end your agent says how the model does on "
+        "your own data."
+    )
