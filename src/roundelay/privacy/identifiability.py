@@ -76,7 +76,8 @@ def identifiable(
         return identifiable_in_sums(public, colluders_in(observer, agents, colluders), visits, model)
     method = admm(public)
     _check(method)
-    sees, everybody = _sees_increments(observer), _are_all_others(observer, agents, colluders)
+    sees = _sees_increments(observer)
+    everybody = _are_all_others(observer, agents, colluders) and not method.facts.start.balanced
     generator = np.random.default_rng([dim, visits])
     received = generator.standard_normal((visits, dim))
     jacobian, slopes = _derivatives(agent_of(method, received, model, everybody), Unknowns(generator))
@@ -167,7 +168,7 @@ def agent_of(
             share = 2.0 * x
         y = rho * (x - share)
         states: Any = (x, y, share, np.zeros(1, np.int64))
-        increments = [share[0].copy()] if share_is_known and not start.balanced else []
+        increments = [share[0].copy()] if share_is_known else []
         after_x, after_y = [], []
         for r, z in enumerate(received):
             if not quadratic:

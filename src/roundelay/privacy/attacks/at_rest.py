@@ -42,16 +42,13 @@ def at_rest(visits: Visits, public: Public) -> Recovered:
     q = 0.5 * (found[:dim] + found[:dim].T)
     h = found[dim] - middle[:dim] @ q
     left = float(np.sqrt(np.mean((weight * (design[:, :dim] @ q + h - c)) ** 2)))
-    words = (
-        f"{rounds} visits of agent {visits.agent} leave {left:.2g} of what moved in each"
-        + (
-            "."
-            if rank == dim + 1
-            else f"; the tokens moved in {max(int(rank) - 1, 0)} directions only, of {dim}, and tell nothing of the others."
-        )
+    words = f"{rounds} visits of agent {visits.agent} leave {left:.2g} of what moved in each" + (
+        "."
+        if rank == dim + 1
+        else f"; the tokens moved in {max(int(rank) - 1, 0)} directions only, of {dim}, and tell nothing of the others."
     )
     hessian, slope = method.rho * q, method.rho * h
     return replace(
         forward_filter(visits, public), residual=left, converged=rank == dim + 1 and known.s_is_known, words=words,
-        H=hessian, g=slope, gradient=gradient_of(hessian, slope),
+        H=hessian, g=slope if known.s_is_known else None, gradient=gradient_of(hessian, slope),
     )  # fmt: skip
