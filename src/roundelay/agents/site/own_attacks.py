@@ -42,8 +42,10 @@ class TokenEvidence:
             estimates = ((GRADIENT, found.y[-1] if visits is first else None), (CURVATURE, found.H), (SLOPE, found.g))
             for what, estimate in estimates:
                 truth = self.truth.get(what)
-                if truth is not None and estimate is not None and np.isfinite(estimate).all() and truth.any():
-                    yield MeterReading(what, _relative(estimate, truth), 1.0, name)
+                if truth is not None and estimate is not None and truth.any():
+                    error = _relative(estimate, truth)
+                    if np.isfinite(error):
+                        yield MeterReading(what, error, 1.0, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,4 +95,5 @@ Evidence = TokenEvidence | LapEvidence
 
 
 def _relative(estimate: Matrix | Vector, truth: Matrix | Vector) -> float:
-    return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
