@@ -81,7 +81,7 @@ def _determined(plan: RingPlan, me: int) -> tuple[str, ...]:
     # Late: it brings the attacks and their solvers, which take a while.
     from roundelay.privacy import identifiable
 
-    visits, dim = min(max(plan.stopping.hops // plan.agents, 1), VISITS), min(plan.dim, UNKNOWNS)
+    visits, dim = min(-(-plan.stopping.hops // plan.agents), VISITS), min(plan.dim, UNKNOWNS)
 
     def wholly(algorithm: Any) -> set[str]:
         found = identifiable(algorithm, visits=visits, dim=dim, agents=plan.agents, colluders=len(plan.neighbours[me]))
