@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,9 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import RingPlan, Stopping
 from roundelay.agents.site.assessment import assess
-from roundelay.agents.site.metering import FIRST_LOOK_UNDER_A_LIMIT
+from roundelay.agents.site.metering import FIRST_LOOK_UNDER_A_LIMIT, NOISE as NOTED, Metering
 from roundelay.agents.site.status import CURVATURE, GRADIENT, SLOPE
-from roundelay.agents.site.taking_part import PrivacyLimit, SiteOptions
+from roundelay.agents.site.taking_part import PrivacyLimit, Site, SiteOptions
 from tests.adversary.endless import patient
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
 from tests.agents.world import ring_plan
@@ -157,5 +159,39 @@ def test_after_another_start_the_noise_is_there_from_the_first_hop(tmp_path: Pat
         assert "{'visits': 0}" in first and "{'visits': 0}" not in again
         after = ring.log_of(1).split(again)[1]
         assert "link up" not in after.split("epoch")[0], "before anything comes or goes"
+    finally:
+        ring.stop()
+
+
+def dies_with_noise(site: Site, number: int) -> None:
+    """Killed as soon as it has added noise, where it has not been before."""
+    patient(site, number)
+    add, first = Metering._add_noise, not (site.home / NOTED).exists()
+
+    def add_and_die(self: Metering, allowed: float) -> None:
+        add(self, allowed)
+        if first:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Metering._add_noise = add_and_die  # type: ignore[method-assign]
+
+
+def test_noise_that_was_added_on_the_way_is_there_after_another_start(tmp_path: Path) -> None:
+    """By the plan none is needed; the attack on one γ a coordinate finds that it is."""
+    algorithm = rl.PIADMM1(rho=30.0, start=SEALED, gamma_is="vector")
+    ring = under_a_limit(tmp_path, algorithm, 2, PrivacyLimit(0.9, "noise"))
+    ring.wrap = dies_with_noise
+    noted = ring.site_folder(1) / "runs" / ring.plan.run / NOTED
+    try:
+        for number in range(4):
+            ring.start(number)
+        ended: dict[int, int] = {}
+        wait_until(lambda: bool(ended.update(ring.reap()) or 1 in ended), "site 1 has added noise and is dead")
+        assert ended == {1: -signal.SIGKILL} and "noise added {'visits': 0}" not in ring.log_of(1)
+        allowed = float(noted.read_text())
+        assert 0.0 < allowed < 0.45
+        ring.start(1)
+        wait_until(lambda: ring.log_of(1).count("noise added") == 2, "noise is added again")
+        assert float(noted.read_text()) == allowed
     finally:
         ring.stop()

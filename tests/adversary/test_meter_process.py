@@ -87,6 +87,13 @@ def test_what_is_no_reading_is_not_believed(process: MeterProcess) -> None:
     assert found.readings == (FIRST,) and "can't tell" in found.trouble
 
 
+def test_where_it_can_not_be_started_it_can_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    process = MeterProcess()
+    process.start()
+    assert "can't be started (No such file or directory)" in process.attack(evidence_of()).trouble
+
+
 def test_closing_it_ends_the_wait_of_whoever_waits(process: MeterProcess) -> None:
     evidence, found = evidence_of(EndlessEvidence), list[Found]()
     waiting = threading.Thread(target=lambda: found.append(process.attack(evidence)))

@@ -26,6 +26,8 @@ from roundelay.privacy.attacks.setting import admm
 from roundelay.transcripts import Visits
 
 TOKENS = (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
+# An error that is larger is no better than a guess.
+ROUGHLY = 0.5
 
 
 def visits_of(rows: list[Passage], plan: RingPlan, me: int) -> Visits:
@@ -99,8 +101,9 @@ def measure(
         trouble = trouble or f"The privacy meter looks at the first {MOST_KEPT:,} visits, and measures no more."
     if not best or trouble:
         more = trouble or "None of the meter's attacks applies to this method."
-        sentences = (_sentence(best, plan, member.me) if best else "", more, assess(plan, member.me).sentence)
-        return PrivacyStatus(len(visits), best, " ".join(filter(None, sentences)), unmeasured=True)
+        so_far = _sentence(best, plan, member.me) if any(one.error < ROUGHLY for one in best) else ""
+        words = " ".join(filter(None, (so_far, more, assess(plan, member.me).sentence)))
+        return PrivacyStatus(len(visits), best, words, unmeasured=True)
     return PrivacyStatus(len(visits), best, _sentence(best, plan, member.me))
 
 
@@ -154,6 +157,6 @@ def _sentence(readings: tuple[MeterReading, ...], plan: RingPlan, me: int) -> st
     least, who = min(readings, key=lambda one: one.error), neighbours_in_words(plan, me)
     if least.error < 0.01:
         return f"{who} can know {least.quantity} to {least.error:.1g} of its size."
-    if least.error < 0.5:
+    if least.error < ROUGHLY:
         return f"{who} can know {least.quantity} roughly, to {least.error:.0%} of its size."
     return f"What {who[0].lower()}{who[1:]} can infer of your data is no better than a guess."

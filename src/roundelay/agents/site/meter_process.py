@@ -70,15 +70,19 @@ class MeterProcess:
             return
         # It finds the very modules that the agent found, and none in the folder where it happens to be started.
         modules = os.pathsep.join(path for path in sys.path if path)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, repr(self.seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | ONE_THREAD | {"PYTHONPATH": modules},
-        )
-        with contextlib.suppress(OSError):
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, repr(self.seconds)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | ONE_THREAD | {"PYTHONPATH": modules},
+            )
             os.setpriority(os.PRIO_PROCESS, self.process.pid, LEAST_PRIORITY)
+        except OSError as error:
+            self.close(
+                f"The privacy meter's process can't be started ({error.strerror}): it can't tell how much is known."
+            )
 
     def attack(self, evidence: Evidence) -> Found:
         """Have it attack; this waits, and so is for a thread. `close` ends the wait."""
@@ -88,7 +92,7 @@ class MeterProcess:
     def _attack(self, evidence: Evidence) -> Found:
         process, readings = self.process, list[MeterReading]()
         if process is None or self.trouble:
-            return Found((), self.trouble or "The privacy meter was not started.")
+            return Found((), self.trouble)
         assert process.stdin is not None and process.stdout is not None
         try:
             _send(process.stdin, pickle.dumps(evidence))
@@ -100,7 +104,8 @@ class MeterProcess:
                     return Found(tuple(readings), said or "")
         except (OSError, ValueError, msgspec.MsgspecError):
             process.kill()
-        self.trouble = self._why_it_ended(process.wait())
+        code = process.wait()
+        self.trouble = self.trouble or self._why_it_ended(code)
         return Found(tuple(readings), self.trouble)
 
     def _why_it_ended(self, code: int) -> str:
@@ -111,9 +116,9 @@ class MeterProcess:
             )
         return "The privacy meter's process has ended before it was done: it can't tell how much is known."
 
-    def close(self) -> None:
-        """End the process, whatever it does."""
-        self._closed = True
+    def close(self, why: str = "") -> None:
+        """End the process, whatever it does; whoever waits for it hears `why`."""
+        self._closed, self.trouble = True, self.trouble or why
         if self.process is not None:
             self.process.kill()
             self.process.wait()

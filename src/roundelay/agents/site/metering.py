@@ -24,7 +24,7 @@ FIRST_LOOK, FIRST_LOOK_UNDER_A_LIMIT = 10, 3
 LAST_LOOK = 10.0
 # Besides the visits of a token the journal has the sums before it.
 BESIDES = 20
-# A file in the run's folder: noise is added here, also after another start.
+# A file in the run's folder: noise is added here, also after another start, and the curvature may be known no better than it says.
 NOISE = "noise"
 
 PrivacyAction = Literal["tell", "stop", "noise"]
@@ -68,8 +68,8 @@ class Metering:
         self._process = MeterProcess()
         self._looking: asyncio.Task[None] | None = None
         self._wants_noise = self._noisy = False
+        self._over = False
         self._allowed = limit.error
-        self._told: PrivacyStatus | None = None
         self._due = FIRST_LOOK_UNDER_A_LIMIT if limit.acts else FIRST_LOOK
         if self._holder.asking is not None:
             self._due = 1
@@ -96,10 +96,13 @@ class Metering:
                 f"{found.sentence} {self._counts(bool(found.known))}, so the agent stops before anything has left this site. Agree with "
                 "the other sites on sealed laps of four sites or more, or raise the limit."
             )
-        self._wants_noise = bool(found.known)
-        # Where the agent had begun without noise, a hop that it made may come once more, and must be made again as it was.
-        if self._wants_noise and (not self._visits or (self.home / NOISE).exists()):
-            self._add_noise()
+        before = self.home / NOISE
+        if self.limit.action == "noise" and before.exists():
+            self._add_noise(min(self.limit.error, float(before.read_text())))
+        elif found.known and not self._visits:
+            self._add_noise(self.limit.error)
+        else:  # a hop that was made without noise may come once more, and must be made again as it was
+            self._wants_noise = bool(found.known)
 
     @property
     def _helped_by_noise(self) -> set[str]:
@@ -111,15 +114,16 @@ class Metering:
             return f"That is more than the limit of {self.limit.error:g} allows"
         return f"What can't be measured counts as past the limit of {self.limit.error:g}"
 
-    def _add_noise(self) -> None:
+    def _add_noise(self, allowed: float) -> None:
+        """From now on the curvature may be known no better than is `allowed`."""
         try:
             self._holder.add_noise()
         except OverflowError:
             raise PrivacyLimitError(
                 "The neighbours know more than the limit allows, and it is too late for noise: the agent stops here; its state is kept."
             ) from None
-        write_whole(self.home / NOISE, b"")
-        self._wants_noise, self._noisy = False, True
+        write_whole(self.home / NOISE, repr(allowed).encode())
+        self._wants_noise, self._noisy, self._allowed = False, True, allowed
         self.log("noise added", visits=self._visits)
 
     # ------------------------------------------------------------ meanwhile
@@ -133,7 +137,7 @@ class Metering:
     def visited(self) -> None:
         """The agent has worked on a baton."""
         if self._wants_noise:
-            self._add_noise()
+            self._add_noise(self.limit.error)
         if self.holds:
             self.agent.pause()
 
@@ -151,21 +155,20 @@ class Metering:
     async def _look(self) -> None:
         """Measure what the neighbours could know, tell it, and do what the operator wants done about it."""
         plan = self.agent.plan
+        if self._process.trouble:
+            return  # it measures no more, as was told
         if self._holder.asking is not None and plan.dim > MOST_UNKNOWNS:
-            self._say(PrivacyStatus(self._visits, (), in_words(plan)))
+            self._tell(PrivacyStatus(self._visits, (), in_words(plan)))
             return
         passages: list[Passage] = []
         if not unmeasured_because(plan):
             self._process.start()
             passages = self.agent.station.journal.passages(plan.epoch, MOST_KEPT + BESIDES)
         status = await asyncio.to_thread(_measured, self._holder, passages, self._secrets(), self._process)
-        self._say(status)
-        if self.limit.acts:
-            self._act(status)
-
-    def _say(self, status: PrivacyStatus) -> None:
-        self._told = status
         self._tell(status)
+        # When the run is over nothing more leaves the site, so that there is nothing to refuse where it can't be measured.
+        if self.limit.acts and not (self._over and status.unmeasured):
+            self._act(status)
 
     def _act(self, status: PrivacyStatus) -> None:
         known = {leak.quantity: leak.error for leak in status.leaks if leak.error < self._allowed}
@@ -176,26 +179,24 @@ class Metering:
                 f"{status.sentence} {self._counts(bool(known))}, so the agent stops here; its state is kept. Agree with the other sites "
                 "on sealed laps or more noise, or raise the limit."
             )
-        self._add_noise()
         # What is known by now stays known; the noise is to keep it from getting better.
-        self._allowed = 0.5 * min(known.values())
+        self._add_noise(0.5 * min(known.values()))
 
     # ------------------------------------------------------------ the end
 
     async def last_look(self) -> None:
-        """Look once more when the run is over, but not for long."""
-        try:
-            async with asyncio.timeout(LAST_LOOK):
-                if self._looking is not None:
-                    await self._looking
-                await self._look()
-        except TimeoutError:
-            plan, token = self.agent.plan, self._holder.asking is None
-            leaks = () if self._told is None else self._told.leaks
-            what = "" if token else f" {in_words(plan)}"
-            self._say(
-                PrivacyStatus(self._visits, leaks, f"The run was over before the privacy meter was done.{what}", token)
-            )
+        """Look once more when the run is over, but not for long: then what was found by then is told."""
+        self._over = True
+        looking = asyncio.create_task(self._look_at_all())
+        done, _ = await asyncio.wait({looking}, timeout=LAST_LOOK)
+        if not done:
+            self._process.close("The run was over before the privacy meter was done.")
+        await looking
+
+    async def _look_at_all(self) -> None:
+        if self._looking is not None:
+            await self._looking
+        await self._look()
 
     def close(self) -> None:
         """End the meter, whatever it does."""

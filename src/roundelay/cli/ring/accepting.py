@@ -41,8 +41,9 @@ def accept(
     """Look at a ring file and accept it at this site; an agent runs no other.
 
     Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
-    their own. Where the new sums would tell, together with those that this site added to before, what the data of a
-    single site gave, the file is refused, unless you add --despite-difference.
+    their own. It says what your neighbours will know of your data by the plan alone. Where the new sums would tell,
+    together with those that this site added to before, what the data of a single site gave, the file is refused,
+    unless you add --despite-difference.
 
     \b
     Example:
@@ -55,8 +56,10 @@ def accept(
     signed = read_plan(ring)
     check_acceptable(folder, signed)
     new, follows = _new(signed, folder), what_new_sums_tell(signed, folder)
+    known = _what_neighbours_will_know(signed, folder)
     if not as_json:
         print_plan(signed, new)
+        typer.echo(f"\n{known}")
         print_findings(follows)
         typer.echo()
     check_difference(folder, signed, despite_difference)
@@ -65,9 +68,17 @@ def accept(
         raise typer.Exit(INTERRUPTED)
     accept_ring(folder, signed.text, despite_difference)
     if as_json:
-        print_json({**plan_content(signed), "new": new, "follows": [one.sentence for one in follows]})
+        print_json({**plan_content(signed), "new": new, "known": known, "follows": [one.sentence for one in follows]})
     else:
         typer.echo(f"The ring file of epoch {signed.plan.epoch} is accepted in {folder}.")
+
+
+def _what_neighbours_will_know(signed: SignedPlan, folder: Path) -> str:
+    """What follows from the plan alone of what this site will have told its neighbours in the end."""
+    from roundelay.agents.agreement.identity import load_identity
+    from roundelay.agents.site.assessment import assess
+
+    return assess(signed.plan, signed.plan.number_of(load_identity(folder).name)).sentence
 
 
 def _new(signed: SignedPlan, folder: Path) -> tuple[str, ...]:
