@@ -16,6 +16,10 @@ settings.load_profile("anywhere")
 # What `pytest --quick` leaves out: rings of real processes, browsers, other interpreters, long searches and attacks, the
 # reference's own tests, the paper's whole study.
 SLOW = (
+    "adversary/test_meter_active_neighbours.py",
+    "adversary/test_meter_few_members.py",
+    "adversary/test_meter_limit.py",
+    "adversary/test_meter_process.py",
     "agents/test_bad_links.py",
     "agents/test_capture.py",
     "agents/test_chaos.py",
