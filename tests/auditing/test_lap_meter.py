@@ -13,15 +13,13 @@ from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import Baton
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
-from roundelay.agents.site.lap_meter import neighbours_of
+from roundelay.agents.site import metering
 from roundelay.agents.site.meter import measure, worst_error
 from roundelay.agents.site.status import PrivacyStatus
 from roundelay.agents.site.taking_part import PrivacyLimit, SiteOptions, read_privacy
 from roundelay.masks import AgreedPairs, PairSecrets, new_private_key, public_key_of
-from tests.agents.processes import make_ring, own_functions, wait_until
+from tests.agents.processes import PATIENCE, make_ring, own_functions, wait_until
 from tests.agents.world import ring_plan
-
-NONE = np.zeros(0)
 
 
 def plan_of(agents: int, algorithm: rl.SealedLaps, dim: int) -> RingPlan:
@@ -53,7 +51,7 @@ def readings(plan: RingPlan, problem: rl.LeastSquares | rl.Logistic, longest: in
             break
         at, taken, k = move.receiver, move.baton, k + 1
         move = holders[at].act(taken)
-    return [measure(holder, rows[me], NONE, secrets[me]) for me, holder in enumerate(holders)]
+    return [measure(holder, rows[me], secrets[me]) for me, holder in enumerate(holders)]
 
 
 def _phase(baton: Baton | None) -> int:
@@ -97,7 +95,7 @@ def test_a_lap_that_meets_a_site_twice_is_read_where_it_worked():
     """On a path the middle ones are met again, and only relay: all the same their part is what they added."""
     plan = plan_of(4, rl.SealedLaps(rl.NormalEquations()), 2)
     path = replace(plan, order=(0, 1, 2, 3, 2, 1), links=((0, 1), (1, 2), (2, 3)))
-    assert [neighbours_of(path, me) for me in range(4)] == [[1], [0, 2], [1, 3], [2]]
+    assert [sorted(beside) for beside in path.neighbours] == [[1], [0, 2], [1, 3], [2]]
     for status in readings(path, rl.paper_least_squares(4, 20, 2)):
         assert {reading.error for reading in status.leaks} == {1.0}
     short = replace(plan_of(3, rl.SealedLaps(rl.NormalEquations()), 2), order=(0, 1, 2, 1), links=((0, 1), (1, 2)))
@@ -138,12 +136,17 @@ def test_what_was_too_long_to_be_kept_is_not_measured():
         assert {len(status.leaks) for status in readings(plan, problem, longest)} == {quantities}
 
 
+def patient(site, number):
+    """On a loaded machine the meter may take long."""
+    metering.LAST_LOOK = PATIENCE
+
+
 @pytest.mark.parametrize(("dim", "measured"), [(2, True), (61, False)])
 def test_a_real_ring_measures_beside_the_fit_but_not_where_that_would_be_long(dim, measured, tmp_path):
     problem = rl.paper_least_squares(4, 70, dim)
     ring = make_ring(
         tmp_path, own_functions(problem), rl.SealedLaps(wide=True), Stopping(1e-9), seed=None,
-        options=SiteOptions(meter=True, privacy=PrivacyLimit(0.9, "stop")),
+        options=SiteOptions(meter=True, privacy=PrivacyLimit(0.9, "stop")), wrap=patient,
     )  # fmt: skip
     ring.run()
     for number in range(4):

@@ -13,7 +13,8 @@ from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
-from roundelay.agents.site.meter import measure, most_visits, worst_error
+from roundelay.agents.site.meter import measure, worst_error
+from roundelay.agents.site.own_attacks import most_visits
 from roundelay.masks import SeededPairs
 from tests.agents.processes import own_functions
 from tests.agents.world import ring_plan
@@ -38,7 +39,7 @@ def side_by_side(algorithm: Any) -> tuple[Any, rl.Audit]:
     ]
     plan = ring_plan(["a", "b", "c", "d"], algorithm, PROBLEM.dim, Stopping(None, hops))
     member = Holder(plan, AGENT, Known(own_functions(PROBLEM)[AGENT]), SEED, SeededPairs(SEED))
-    return measure(member, rows, run.y[AGENT], SeededPairs(SEED)), rl.audit(run, "neighbours", AGENT)
+    return measure(member, rows, SeededPairs(SEED)), rl.audit(run, "neighbours", AGENT)
 
 
 METHODS = [

@@ -166,5 +166,5 @@ def test_refusals_of_sums():
         rl.identifiable(rl.SealedLaps(), agents=3, colluders=3)
     with pytest.raises(ValueError, match="There is no observer 'nobody'"):
         rl.identifiable(rl.SealedLaps(), "nobody", agents=3)
-    with pytest.raises(ValueError, match="leave it out here"):
-        rl.identifiable(rl.IADMM(), agents=3)
+    with pytest.raises(ValueError, match="say agents="):
+        rl.identifiable(rl.IADMM(), colluders=3)

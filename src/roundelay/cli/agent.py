@@ -54,10 +54,18 @@ def agent(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 for any that is free.")] = 0,
     stay: Annotated[bool, typer.Option("--stay", help="Keep the page up after the end, until Ctrl-C.")] = False,
     privacy_limit: Annotated[
-        float, typer.Option(min=0.0, help="The relative error to which the neighbours may know anything of this site.")
+        float,
+        typer.Option(
+            min=0.0,
+            help="The relative error to which the neighbours may know anything of this site; 0 for no limit. What can't be measured is past it.",
+        ),
     ] = 0.0,
     past_limit: Annotated[
-        PastTheLimit, typer.Option(help="What to do where they could know it better.")
+        PastTheLimit,
+        typer.Option(
+            help="What to do where they could know it better: only tell, stop, or add noise, which hides the curvature from neighbours who "
+            "follow the protocol, and stop where that does not help.",
+        ),
     ] = PastTheLimit.stop,
     least_rows: Annotated[
         int | None, typer.Option(min=1, help="Instead of least_rows in the policy: of so many rows at least is told.")

@@ -53,10 +53,16 @@ def identifiable(
     agent (H of full rank, another token at each visit), and of what is determined locally: a quantity that is not
     determined can't be inferred by anybody; one that is has at most isolated other solutions.
 
-    Of sums, as in sealed laps, all there is to know is the sum over those who do not collude: say how many `agents` there are,
-    and how many `colluders`, unless the observer says it. `visits` is then how many laps there are at most.
+    Those who are all the other agents also know its share c_i, as Nz less their own, under any start: "colluders" are, and
+    "neighbours" where there are no more than three `agents`, or `colluders` so many. Of sums, as in sealed laps, all there is to
+    know is the sum over those who do not collude: there say how many `agents` there are, and how many `colluders`, unless the
+    observer says it. `visits` is then how many laps there are at most.
 
         >>> identifiable(rl.PIADMM1(), visits=20)["H"].wholly
+        True
+        >>> identifiable(rl.IADMM(start=rl.SealedStart()), agents=4)["g"].numbers
+        0
+        >>> identifiable(rl.IADMM(start=rl.SealedStart()), agents=3)["g"].wholly
         True
         >>> identifiable(rl.SealedLaps(), agents=5, colluders=3)["H"].numbers
         0
@@ -68,22 +74,20 @@ def identifiable(
     public = Public(algorithm, 2 if agents is None else agents, dim)
     if forms_sums(public):
         return identifiable_in_sums(public, colluders_in(observer, agents, colluders), visits, model)
-    if agents is not None or colluders is not None:
-        raise ValueError(
-            "How many agents there are, and how many collude, matters for sums such as those of sealed laps: leave it out here."
-        )
     method = admm(public)
     _check(method)
     sees = _sees_increments(observer)
+    everybody = _are_all_others(observer, agents, colluders) and not method.facts.start.balanced
     generator = np.random.default_rng([dim, visits])
     received = generator.standard_normal((visits, dim))
-    jacobian, slopes = _derivatives(agent_of(method, received, model), Unknowns(generator))
+    jacobian, slopes = _derivatives(agent_of(method, received, model, everybody), Unknowns(generator))
     if not sees:
         jacobian = jacobian[:0]
     rank, null = null_space(jacobian, jacobian.shape[1])
     quantities = tuple(Determined(quantity, untouched(moved, null), len(moved)) for quantity, moved in slopes.items())
     equations, count = jacobian.shape
-    return Identifiable(equations, count, rank, quantities, _words(quantities, equations, count, rank, sees, model))
+    words = _words(quantities, equations, count, rank, sees, model, everybody)
+    return Identifiable(equations, count, rank, quantities, words)
 
 
 def _check(method: TokenADMM) -> None:
@@ -102,6 +106,13 @@ def _sees_increments(observer: Any) -> bool:
         return False
     agent = getattr(observer, "agent", 0)
     return observer_of(observer, agent).sees_all_of(agent)
+
+
+def _are_all_others(observer: Any, agents: int | None, colluders: int | None) -> bool:
+    """Whether the observer is made of all agents but one, where that is said."""
+    if agents is None and colluders is None:
+        return bool(observer == "colluders" or getattr(observer, "honest", None) == ())
+    return colluders_in(observer, agents, colluders) + 1 == agents
 
 
 # ---------------------------------------------------------------- the agent
@@ -130,11 +141,13 @@ class Unknowns:
         return np.array([self.normal(*name, place) for place in range(size)], np.complex128)
 
 
-# The increments that the agent sends, and what it keeps to itself by name.
+# The increments that the agent sends, behind its share where that is known, and what it keeps to itself by name.
 Told = tuple[Complex, dict[str, Complex]]
 
 
-def agent_of(method: TokenADMM, received: Matrix, model: Model) -> Callable[[Unknowns], Told]:
+def agent_of(
+    method: TokenADMM, received: Matrix, model: Model, share_is_known: bool = False
+) -> Callable[[Unknowns], Told]:
     """What an agent that receives these tokens makes of the unknowns."""
     dim, quadratic = received.shape[1], model == "quadratic"
     start, rho, numbers, visit = method.facts.start, method.rho, method.update().numbers, _visit(method, model, dim)
@@ -155,7 +168,8 @@ def agent_of(method: TokenADMM, received: Matrix, model: Model) -> Callable[[Unk
             share = 2.0 * x
         y = rho * (x - share)
         states: Any = (x, y, share, np.zeros(1, np.int64))
-        increments, after_x, after_y = [], [], []
+        increments = [share[0].copy()] if share_is_known else []
+        after_x, after_y = [], []
         for r, z in enumerate(received):
             if not quadratic:
                 problem = Anything(unknowns.normals(dim, "answer", r))
@@ -304,13 +318,22 @@ def columns_of(numbers: Callable[[], Complex], unknowns: Unknowns) -> Matrix:
     return np.array(columns).T
 
 
-def _words(quantities: Sequence[Determined], equations: int, unknowns: int, rank: int, sees: bool, model: Model) -> str:
+def _words(
+    quantities: Sequence[Determined],
+    equations: int,
+    unknowns: int,
+    rank: int,
+    sees: bool,
+    model: Model,
+    everybody: bool,
+) -> str:
     if not sees:
         return "The observer sees only what the agent received or only what it sent: it has no equation at all."
     known = [one.quantity for one in quantities if one.wholly]
     partly = [f"{one.numbers} of {one.of} numbers of {one.quantity}" for one in quantities if 0 < one.numbers < one.of]
     hidden = [one.quantity for one in quantities if one.numbers == 0]
     given = "given that f_i is quadratic" if model == "quadratic" else "given nothing about f_i"
+    given += ", to those who are all other agents and so know its share" if everybody else ""
     parts = [
         f"determined: {', '.join([*known, *partly])}" if known or partly else "",
         f"not determined, so that nobody can infer it exactly: {', '.join(hidden)}" if hidden else "",

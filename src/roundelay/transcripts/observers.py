@@ -19,6 +19,9 @@ class Visits:
     `hop` is the hop at which it sent. `updates` is 1 but on a random walk, where an agent may keep the token for
     several hops and work on it each time. `complete` says whether the observer saw every visit from the first on. A
     token that the agent has not sent on yet is in none of them.
+
+    `share` is the agent's c before the first visit, where no message but what the observer is itself tells it: those who are all
+    the other agents know it, as Nz less their own.
     """
 
     agent: int
@@ -27,6 +30,7 @@ class Visits:
     sent: Matrix
     updates: NDArray[np.int64]
     complete: bool
+    share: Vector | None = None
 
     def __len__(self) -> int:
         """How many visits there were, R."""
@@ -43,8 +47,12 @@ class Visits:
 
     def first(self, count: int) -> Visits:
         """The first visits only."""
-        return Visits(
-            self.agent, self.hop[:count], self.received[:count], self.sent[:count], self.updates[:count], self.complete
+        return replace(
+            self,
+            hop=self.hop[:count],
+            received=self.received[:count],
+            sent=self.sent[:count],
+            updates=self.updates[:count],
         )
 
 

@@ -51,6 +51,7 @@ class LinkHealth:
 
     up: bool = False
     greeted: bool = False
+    greeting: bool = False
     epoch: int = -1
     broken: int = 0
     refused: str = ""
@@ -192,7 +193,9 @@ class Agent:
                 health.patience.answered(time.monotonic() - health.pinged)
             health.pinged = 0.0
         elif frame.kind == Kind.HELLO:
-            self._start(self._heard_greeting(peer, frame))
+            if not health.greeting:
+                health.greeting = True
+                self._start(self._heard_greeting(peer, frame))
         else:
             self._heard_refusal(peer, frame)
 
@@ -379,6 +382,7 @@ class Agent:
         """Nothing is handed to a neighbour, or taken from it, before it has said the right thing; it is asked until it does."""
         health = self.links[peer]
         async with self._lock:
+            health.greeting = False
             try:
                 self.station.check_greeting(peer, frame)
                 health.greeted, health.refused = True, ""

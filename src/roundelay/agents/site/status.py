@@ -61,6 +61,8 @@ CURVATURE = "the curvature of this site's data (H)"
 SLOPE = "the slope of this site's data (g)"
 # With more unknowns a meter beside the fit would take longer than the fit.
 MOST_UNKNOWNS = 60
+# So many visits of a token are looked at.
+MOST_KEPT = 10_000
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,13 @@ class MeterReading:
 class PrivacyStatus:
     """The privacy meter: what the two neighbours together could infer from what they saw so far.
 
-    `visits` counts those of the token, or the sealed laps that were answered.
+    `visits` counts those of the token, or the sealed laps that were answered. What is `unmeasured` may be known better than `leaks` say.
     """
 
     visits: int
     leaks: tuple[MeterReading, ...]
     sentence: str
+    unmeasured: bool = False
 
 
 def proven_in_words(plan: RingPlan) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets as system_secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -40,7 +39,12 @@ from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.signing import Certified, MaskKey
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import Bookkeeper
-from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch, proven_in_words
+from roundelay.agents.site.metering import (
+    Metering,
+    PrivacyLimit as PrivacyLimit,
+    PrivacyLimitError as PrivacyLimitError,
+)
+from roundelay.agents.site.status import PrivacyStatus, Watch
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 
@@ -48,27 +52,11 @@ from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 LOOK_EVERY = 0.25
 # With more unknowns than this, those of an objective of the site's own stand in a file beside the model.
 MOST_COEFFICIENTS = 10_000
-# The privacy meter first looks after so many visits, and rests this many times as long as it took.
-FIRST_MEASURE, METER_REST = 10, 20.0
 PAUSED, STOPPING, PRIVACY, OWN_FIT, MASK_KEY = "paused", "stop", "privacy.json", "own-fit.json", "mask-key-"
-
-PrivacyAction = Literal["tell", "stop", "noise"]
 
 
 class NoMinimumError(RuntimeError):
     """There is no model to be found, for the reason that the sentence gives."""
-
-
-class PrivacyLimitError(RuntimeError):
-    """The neighbours could know more of this site than its operator allows."""
-
-
-@dataclass(frozen=True)
-class PrivacyLimit:
-    """What to do where something of this site is known better than to `error` of its size."""
-
-    error: float = 0.0
-    action: PrivacyAction = "tell"
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +166,18 @@ class Site:
         if (self.home / PAUSED).exists():
             agent.pause()
         self.watch = watch = Watch(agent)
-        agent.on_visit = watch.visited
+        metering = Metering(agent, self.options.privacy, self.home, holder.agree, self._tell, self.log)
+        metering.check_plan()
+
+        def visited() -> None:
+            watch.visited()
+            if self.options.meter:
+                metering.visited()
+
+        agent.on_visit = visited
         self.on_epoch(watch)
         self.log("epoch", epoch=plan.epoch, members=plan.agents)
-        looking = asyncio.create_task(self._look(agent, signed))
+        looking = asyncio.create_task(self._look(agent, signed, metering))
         running = asyncio.create_task(agent.run())
         try:
             done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
@@ -193,22 +189,24 @@ class Site:
                 watch.outcome = _why_it_stopped(plan, holder)
                 lingering = asyncio.create_task(agent.linger())
                 if self.options.meter and not over:
-                    await self._measure(agent)
+                    await metering.last_look()
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
             return holder if holder.finished else None
         finally:
             for task in (looking, running):
                 task.cancel()
+            metering.close()
             await asyncio.gather(looking, running, return_exceptions=True)
             await transport.stop()
 
-    async def _look(self, agent: Agent, signed: SignedPlan) -> None:
+    async def _look(self, agent: Agent, signed: SignedPlan, metering: Metering) -> None:
         """Look for what the operator has decided, and keep the privacy meter going."""
-        due, rest = FIRST_MEASURE if agent.station.holder.asking is None else 1, 0.0
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if (self.home / PAUSED).exists() != agent.paused:
+            if self.options.meter:
+                metering.keep_going()
+            if ((self.home / PAUSED).exists() or (self.options.meter and metering.holds)) != agent.paused:
                 agent.resume() if agent.paused else agent.pause()
             if self._changed_folder() and self._newest().plan.epoch > signed.plan.epoch:
                 agent.leave_epoch()
@@ -217,42 +215,6 @@ class Site:
                 continue  # the first baton may be one that was sent on before the agent died: the same is made of it
             if (self.home / STOPPING).exists():
                 agent.station.holder.wants_to_stop = True
-            visits = _visits(agent.station.holder)
-            if self.options.meter and visits >= due and time.monotonic() >= rest and not agent.working:
-                began = time.monotonic()
-                await self._measure(agent)
-                due, rest = 2 * visits, began + (1.0 + METER_REST) * (time.monotonic() - began)
-
-    async def _measure(self, agent: Agent) -> None:
-        """Measure what the neighbours could know, and do what the operator wants done about it."""
-        holder, plan, limit = agent.station.holder, agent.plan, self.options.privacy
-        if holder.asking is not None and plan.dim > MOST_UNKNOWNS:  # what is proven needs no measurement
-            self._tell(PrivacyStatus(_visits(holder), (), proven_in_words(plan)))
-            return
-        from roundelay.agents.site.meter import (  # late: the attacks' solvers take a while
-            measure,
-            most_visits,
-            worst_error,
-        )
-
-        assert self.watch is not None
-        most = most_visits(plan.dim)
-        if self.watch.privacy is not None and self.watch.privacy.visits >= most:
-            return  # it has seen all that it looks at
-        passages = agent.station.journal.passages(plan.epoch, most + 20)
-        own_y = holder.held.y[holder.me].copy()
-        # Secrets of its own, since drawing from them is not for two threads at once.
-        privacy = await asyncio.to_thread(measure, holder, passages, own_y, holder.agree())
-        self._tell(privacy)
-        if limit.action != "tell" and worst_error(privacy) < limit.error:
-            if limit.action == "noise":
-                holder.add_noise()
-                self.log("noise added", visits=privacy.visits)
-                return
-            raise PrivacyLimitError(
-                f"{privacy.sentence} That is more than the limit of {limit.error:g} allows, so the agent stops here; "
-                "its state is kept. Agree with the other sites on more noise, or raise the limit."
-            )
 
     def _tell(self, privacy: PrivacyStatus) -> None:
         """Show what was measured, and keep it."""
@@ -378,11 +340,6 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     if not path.exists():
         return None
     return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
-
-
-def _visits(holder: Holder) -> int:
-    """How often the token was here, or how many questions were answered."""
-    return holder.held.visits if holder.asking is None else len(holder.asking.held.answered)
 
 
 def _hops(plan: RingPlan, holder: Holder) -> int:

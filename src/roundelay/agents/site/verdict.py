@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from roundelay.agents.agreement.plan import CUSTOM, RingPlan
 from roundelay.agents.agreement.policy import Policy, masks_of, sides
+from roundelay.agents.site.assessment import are_all_others
 from roundelay.agents.site.status import proven_in_words
 from roundelay.algorithms.parts.defences import conceal_nothing
 from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
@@ -67,12 +68,13 @@ def _by_token(plan: RingPlan, me: int | None) -> Iterator[str]:
             f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, and the sum and the spread of each "
             "column. And the model."
         )
+    known = _known(plan, me)
     yield (
         f"A token goes from site to site: {plan.dim * plan.vectors:,} numbers, the model as far as it has come. Each site changes it by its "
         f"own data. {_neighbours(plan, me)} After some rounds they can work out from that, as exactly as if you had told them: "
-        f"{_worked_out(plan)}."
+        f"{_worked_out(plan, known)}."
     )
-    hidden = _hidden(plan)
+    hidden = _hidden(plan, me)
     if hidden:
         yield hidden
     if _has_noise(plan):
@@ -91,7 +93,12 @@ def _neighbours(plan: RingPlan, me: int | None) -> str:
     return f"Your neighbours {names} see it before and after you."
 
 
-def _known(plan: RingPlan) -> frozenset[str]:
+def _open(plan: RingPlan, me: int | None) -> bool:
+    """Whether a site's neighbours are all the others, so that they know its part of every sum."""
+    return any(are_all_others(plan, one) for one in (range(plan.agents) if me is None else (me,)))
+
+
+def _known(plan: RingPlan, me: int | None) -> frozenset[str]:
     """What is determined of a site by what its neighbours see. Noise is left out: it makes a guess of what is known, no secret."""
     method: Any = plan.method
     if getattr(method, "facts", None) is None:
@@ -101,14 +108,14 @@ def _known(plan: RingPlan) -> frozenset[str]:
     )  # late: sealed laps, which need no count of equations, need not wait for it
 
     hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
-    start = hiding if masks_of(plan).hide else ZeroStart()
+    start = hiding if masks_of(plan).hide and not _open(plan, me) else ZeroStart()
     quadratic = plan.task.kind != CUSTOM and plan.task.problem.is_quadratic
     found = identifiable(IADMM(rho=method.rho, start=start), dim=2, model="quadratic" if quadratic else "unknown")
     return frozenset(one.quantity for one in found.quantities if one.wholly)
 
 
-def _worked_out(plan: RingPlan) -> str:
-    known, task = _known(plan), plan.task
+def _worked_out(plan: RingPlan, known: frozenset[str]) -> str:
+    task = plan.task
     if task.kind == CUSTOM or not task.problem.is_quadratic:
         slope = "the slope of your objective" if task.kind == CUSTOM else "the slope of your rows' loss"
         if "y" in known:
@@ -125,9 +132,13 @@ def _worked_out(plan: RingPlan) -> str:
     return f"{features}, from which much about each row follows where you have few"
 
 
-def _hidden(plan: RingPlan) -> str:
+def _hidden(plan: RingPlan, me: int | None) -> str:
     """What the start keeps, or that it keeps nothing though it reads as if it did."""
     masks, start = masks_of(plan), getattr(plan.method, "start", None)
+    if masks.hide and _open(plan, me):
+        return (
+            "All other sites are neighbours here, and of any sum they know all but one part, so that no start hides it."
+        )
     if masks.hide:
         what = "The slopes themselves stay" if plan.task.kind == CUSTOM or not plan.task.problem.is_quadratic else (
             f"How your features go with {plan.task.target} (X't) stays"

@@ -41,9 +41,10 @@ def accept(
     """Look at a ring file and accept it at this site; an agent runs no other.
 
     It says who takes part, what is fitted, what the others learn of this site by it, and what to think of. A ring file that
-    the site's policy does not allow is refused: the policy is policy.toml in the folder, and yours to change. Compare the fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of
-    their own. Where the new sums would tell, together with those that this site added to before, what the data of a
-    single site gave, the file is refused, unless you add --despite-difference.
+    the site's policy does not allow is refused: the policy is policy.toml in the folder, and yours to change. Compare the
+    fingerprints with those that the sites read to you: whoever planned the ring could have put in keys of their own.
+    Where the new sums would tell, together with those that this site added to before, what the data of a single site
+    gave, the file is refused, unless you add --despite-difference.
 
     \b
     Example:

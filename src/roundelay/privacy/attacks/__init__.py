@@ -11,6 +11,8 @@
 | `parametric_first_order` | first-order steps, f_i of a known family | θ, such as H and g or single records; every x and y |
 | `parametric_primal` | quadratic f_i | H, g, every x and y under primal noise |
 | `vector_gamma` | exact steps, quadratic f_i | estimates of H and g, and y, where γ is a vector |
+| `at_rest` | quadratic f_i | H, where a token is held still until noise has faded |
+| `share_at_the_start` | a sealed start, all others | ∇f_i(0), to the grid of the sum |
 | `difference_of_words` | laps of sums, every mask of the agent | every answer, to the grid |
 | `mean_of_the_honest` | laps of sums | the mean answer of those who do not collude |
 
@@ -18,6 +20,7 @@ All but `least_squares`, which is not of one agent, are entered in the register.
 what stands there.
 """
 
+from roundelay.privacy.attacks.at_rest import at_rest as at_rest
 from roundelay.privacy.attacks.families import (
     Family as Family,
     LogisticRecords as LogisticRecords,
@@ -46,6 +49,7 @@ from roundelay.privacy.attacks.recursions import (
     backward_recursion as backward_recursion,
     forward_filter as forward_filter,
     recursion as recursion,
+    share_at_the_start as share_at_the_start,
     telescope as telescope,
 )
 from roundelay.privacy.attacks.setting import (

@@ -65,7 +65,7 @@ def parametric_first_order(visits: Visits, public: Public, family: Family | None
     shots = _Shots(known, family, gamma, spread, np.maximum(off, 1e-9 * known.scale))
     guesses = islice(family.starts(filtered.x[:-1], filtered.y[1:], 1.0 / (known.rho * doubt)), starts)
     best = _best_of(_attempts(shots, guesses, filtered.x[0]))
-    converged = enough and best.misfit <= FITS and method.facts.start.balanced
+    converged = enough and best.misfit <= FITS and known.s_is_known
     theta = best.theta
     x = best.x if best.misfit <= 1e-2 else filtered.x
     y = known.rho * (x - known.s)

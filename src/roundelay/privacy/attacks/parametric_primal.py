@@ -81,7 +81,7 @@ def parametric_primal(visits: Visits, public: Public) -> Recovered:
     words = (
         f"{len(visits)} visits of agent {visits.agent} leave a noise of {left:.2g}, where the public σ is {sigma:.2g}."
     )
-    converged = left <= limit and method.facts.start.balanced
+    converged = left <= limit and known.s_is_known
     return Recovered(x, y, left, converged, words, hessian, g, gradient_of(hessian, g))
 
 

@@ -77,7 +77,7 @@ def parametric_step_size(visits: Visits, public: Public, prior: bool = False) ->
     enough = numbers >= unknowns(dim)
     guided = spread > 0.0 and (prior or not enough)
     best = fit(equations, guided)
-    converged = enough and not guided and best.misfit <= FITS and method.facts.start.balanced
+    converged = enough and not guided and best.misfit <= FITS and known.s_is_known
     q, h = split(best.theta, dim)
     factors = np.full(len(visits), gamma)
     factors[np.flatnonzero(equations.kept) + 1] = 1.0 / best.beta

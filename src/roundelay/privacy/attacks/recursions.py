@@ -8,8 +8,11 @@ doubles one.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from roundelay.algorithms.token_method import TokenADMM
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
     Attack,
@@ -33,7 +36,7 @@ def recursion(visits: Visits, public: Public) -> Recovered:
 
         x⁺ = ½(d + z + x)    y⁺ = y + ρ/2 (z − d − x)    d = N(z' − z)
 
-    It assumes a public start at zero and y⁺ = y + ρ(z − x⁺), whatever x⁺ is. So it is exact for I-ADMM and W-ADMM,
+    It assumes a public start at zero, or x = 0 and a share that is known, and y⁺ = y + ρ(z − x⁺), whatever x⁺ is. So it is exact for I-ADMM and W-ADMM,
     with the exact and with the first-order step, and also for PW-ADMM with its inertia. The gradient follows: ∇f(x⁺)
     = y⁺ where the step is exact, ∇f(x) = y⁺ where it is first order. With a random start υ the errors of x and y are
     2^{−r}υ and ρ2^{−r}υ.
@@ -42,7 +45,7 @@ def recursion(visits: Visits, public: Public) -> Recovered:
     x = forward(known, visits, np.zeros(public.dim), 1.0)
     y = known.rho * (x - known.s)
     assumptions = {
-        "the start is not at zero": not method.facts.start.at_zero,
+        "the start is not at zero": not (known.s_is_known and _starts_at_zero(method)),
         "the step size is not ρ itself": not method.facts.perturbation.plain_steps,
         f"agent {visits.agent} kept the token in {int((visits.updates > 1).sum())} of its visits, and "
         "nobody saw it in between": bool((visits.updates > 1).any()),
@@ -52,6 +55,28 @@ def recursion(visits: Visits, public: Public) -> Recovered:
         f"it is not exact, because {', and '.join(broken)}." if broken else "it is exact."
     )
     return Recovered(x, y, distance_from_token(x, known), not broken, words)
+
+
+def _starts_at_zero(method: TokenADMM) -> bool:
+    """Whether x_i⁰ = 0 is public."""
+    return method.facts.start.middle == method.facts.start.width == 0.0
+
+
+@register(Attack, "share at the start")
+def share_at_the_start(visits: Visits, public: Public) -> Recovered:
+    """∇f_i(0) = −ρc_i of an agent whose start is sealed, for those who know its share c_i: who are all the others.
+
+    They know the sum that the lap of the start gave, and what they added to it themselves; so what is left is its part, to the grid
+    of the sum. It asks nothing of f_i, nor of any visit. `g` is ∇f_i(0), whatever f_i is; x and y are those of the forward filter.
+    """
+    method = admm(public)
+    if method.facts.start.share != "sealed" or visits.share is None:
+        raise ValueError(
+            "This attack is on the gradient in a sealed start, and is for those who are all the other agents together."
+        )
+    found = forward_filter(visits, public)
+    words = f"Agent {visits.agent} brought −∇f(0)/ρ into the sealed sum, and all others know their own part of it."
+    return replace(found, residual=0.0, converged=_starts_at_zero(method), words=words, g=-method.rho * visits.share)
 
 
 @register(Attack, "backward recursion")
@@ -70,7 +95,7 @@ def backward_recursion(visits: Visits, public: Public, last: Vector | None = Non
     for r in range(len(visits) - 1, -1, -1):
         x[r] = 2.0 * x[r + 1] - known.d[r] - known.z[r]
     y = known.rho * (x - known.s)
-    exact = method.facts.perturbation.plain_steps and method.facts.start.balanced and bool((visits.updates == 1).all())
+    exact = method.facts.perturbation.plain_steps and known.s_is_known and bool((visits.updates == 1).all())
     with np.errstate(over="ignore"):
         residual = float(np.linalg.norm(known.d[-1]) * np.exp2(float(len(visits))))
     words = (
@@ -94,13 +119,12 @@ def telescope(visits: Visits, public: Public) -> Recovered:
     y = known.rho * (x - known.s)
     size = float(np.linalg.norm(known.s[-1]))
     residual = float(np.linalg.norm(known.d[-1])) / (size if size > 0.0 else 1.0)
-    balanced = method.facts.start.balanced
     words = (
         f"s = x − y/ρ of agent {visits.agent} is exact after each of its {len(visits)} visits; y is as good as x ≈ z is."
-        if balanced
+        if known.s_is_known
         else "The start need not have x − y/ρ = 0, so that s is known only up to a constant."
     )
-    return Recovered(x, y, residual, balanced, words)
+    return Recovered(x, y, residual, known.s_is_known, words)
 
 
 @register(Attack, "forward filter")
@@ -120,7 +144,7 @@ def forward_filter(visits: Visits, public: Public, guess: Vector | None = None) 
     y = known.rho * (x - known.s)
     left = method.facts.start.width * float(public.dim) ** 0.5 / (1.0 + gamma) ** len(visits)
     forgotten = left <= FORGOTTEN * float(np.linalg.norm(known.z[-1]))
-    converged = forgotten and method.facts.start.balanced and bool((visits.updates == 1).all())
+    converged = forgotten and known.s_is_known and bool((visits.updates == 1).all())
     words = (
         f"After {len(visits)} visits at most {left:.1g} is left of the start of agent {visits.agent}"
         + (f"; the unknown γ leaves up to {0.5 * spread:.1g} of ‖z − x‖ in each visit" if spread > 0.0 else "")

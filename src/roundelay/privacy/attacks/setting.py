@@ -52,13 +52,14 @@ class Evidence:
 
     `z` (R, p) what the received tokens stand for (their prox, where they carry a regulariser), `d` (R, p) the
     increments, `s` (R + 1, p) with s_r = x_r − y_r/ρ before visit r: s_0 = 0 under every start of the paper, so that
-    s is public.
+    s is public. Under another start s_0 is taken for 0 as well, unless it is known; `s_is_known` says whether s is right.
     """
 
     rho: float
     z: Matrix
     d: Matrix
     s: Matrix
+    s_is_known: bool
 
     @property
     def rounding(self) -> float:
@@ -114,7 +115,9 @@ def evidence(visits: Visits, public: Public) -> Evidence:
     d = visits.increments(public.agents, method.tokens)
     scale = method.token_scale(public.agents)
     z = np.array([method.regulariser.prox(token, scale) for token in visits.received])
-    return Evidence(method.rho, z, d, np.vstack([np.zeros(d.shape[1]), np.cumsum(d, axis=0)]))
+    first = np.zeros(d.shape[1]) if visits.share is None else visits.share
+    s = first + np.vstack([np.zeros(d.shape[1]), np.cumsum(d, axis=0)])
+    return Evidence(method.rho, z, d, s, method.facts.start.balanced or visits.share is not None)
 
 
 def first_order(method: TokenADMM) -> bool:

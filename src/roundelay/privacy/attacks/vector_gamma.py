@@ -65,7 +65,7 @@ def vector_gamma(visits: Visits, public: Public, solver: Literal["reweighted", "
     y = known.rho * (x - known.s)
     residual = rounds.deviation(inverse, shift, gamma) / gamma
     # A uniform γ has the deviation spread/√3; the fit takes some of it away, and never adds.
-    converged = residual <= 1.2 * spread / gamma + 1e-6 and method.facts.start.balanced
+    converged = residual <= 1.2 * spread / gamma + 1e-6 and known.s_is_known
     words = (
         f"{len(rounds.d)} visits of agent {visits.agent} ask for γ that deviate by {residual:.2g} from their mean, "
         f"where the public range is ±{spread / gamma:.2g}; H and g are estimates, y and the states are not protected."

@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import Ensemble, Run
+from roundelay.kernels import Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import PairSecrets, SeededPairs
 from roundelay.privacy import Public
@@ -23,7 +24,8 @@ from roundelay.privacy.audit.laps import attacks_on, guessed_answers, leaks_of_l
 from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
 from roundelay.registry import registered
 from roundelay.transcripts import Observer, Seen, Transcript, Visits, parts_of_laps
-from roundelay.transcripts.observers import observer_of, words_of
+from roundelay.transcripts.lap_parts import answer_in
+from roundelay.transcripts.observers import members_of, observer_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +112,7 @@ def audit(
     and what is public; the truth comes from the run's own problem and is only held against their results. Where the run
     came from a file, which has no data in it, only the states at the end are known. Attacks are begun within `seconds`.
 
-    Of sealed laps, and of the one pass, the words around the agent are attacked. An observer that is made of agents is
+    One that is made of all other agents is given the agent's share at the start as well, which follows from theirs. Of sealed laps, and of the one pass, the words around the agent are attacked. An observer that is made of agents is
     given the masks that these share with each other and with the agent, and their own answers; the truth is the agent's
     answers, and the guess is what the sum over the honest agents says of each of them.
     """
@@ -125,7 +127,8 @@ def audit(
         return _audit_of_laps(run.transcript, public, watcher, agent, seconds, run, SeededPairs(run.seed))
     records = _records_of(run)
     seen = run.transcript.seen_by(watcher)
-    return _audit(seen, public, words_of(watcher), agent, seconds, records, run, method)
+    share = _share_that_follows(run, run.transcript, watcher, agent, method)
+    return _audit(seen, public, words_of(watcher), agent, seconds, records, run, method, share)
 
 
 def audit_transcript(
@@ -187,9 +190,10 @@ def _audit(
     records: LogisticRecords | None,
     run: Run | None,
     method: TokenADMM,
+    share: Vector | None = None,
 ) -> Audit:
     finite_number("seconds", seconds, above=0.0)
-    visits = seen.visits_of(agent, method.tokens)
+    visits = replace(seen.visits_of(agent, method.tokens), share=share)
     if not len(visits):
         why = f"{observer} saw nothing of agent {agent} that could be compared: no token that it received and then sent on"
         return Audit(agent, observer, 0, (), {"no attack": why})
@@ -247,6 +251,31 @@ def _audit_of_laps(
     masked = any(lap.masked for lap in transcript.laps)
     sentence = proven(name, agent, parts.honest, masked)
     return Audit(agent, name, len(parts), leaks, left_out, found, proven=sentence)
+
+
+class _Shape(NamedTuple):
+    """All that a start asks of a problem which uses no data."""
+
+    agents: int
+    dim: int
+
+
+def _share_that_follows(
+    run: Run, transcript: Transcript, observer: Observer, agent: int, method: TokenADMM
+) -> Vector | None:
+    """The agent's share before the first hop, where the observer is made of all others: N times the first token, less their own."""
+    agents = len(run.x)
+    others = sorted(members_of(observer, transcript))
+    if len(others) != agents - 1:
+        return None
+    if transcript.sealed is not None:
+        total, secrets = transcript.sealed.total(), SeededPairs(run.seed)
+        own = [answer_in(transcript.sealed, other, secrets, 0) for other in others]
+        return None if total is None else total - np.sum(own, axis=0)
+    shape: Any = _Shape(*run.x.shape)
+    start = method.start_states(run.seed, shape if run.problem is None else run.problem)
+    first = np.zeros(shape.dim) if start.token is None else start.token
+    return agents * first - start.share[others].sum(axis=0)
 
 
 def _attack_on(records: LogisticRecords | None) -> dict[str, Attack]:
