@@ -288,6 +288,7 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
         "coefficients": dict(model.coefficients),
         "intercept": model.intercept,
         "model": str(path),
+        "unconfirmed": ending.unconfirmed,
     }
 
 
@@ -298,3 +299,8 @@ def _print(ending: Ending, path: Path | None) -> None:
         typer.echo(f"NOT AS AGREED: {ending.notes.doubt}")
     print_coefficients(model, ending.notes.privacy)
     typer.echo(f"The model is in {path}.")
+    if ending.unconfirmed:
+        typer.echo(
+            f"{ending.unconfirmed} has not confirmed that it has the end. Nothing is missing here; where it still waits for its "
+            "model, start this agent once more by the same command while its agent runs, and the end is handed over again."
+        )

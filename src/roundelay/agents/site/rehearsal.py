@@ -129,8 +129,12 @@ class Rehearsal:
         return ""
 
     def done(self) -> bool:
-        """Whether every site has its model."""
-        return all(seat.model.exists() for seat in self.seats)
+        """Whether every site has its model and has said all that it has to say; one that is to stay need not have ended."""
+        return all(seat.model.exists() and self._has_ended(seat) for seat in self.seats)
+
+    def _has_ended(self, seat: Seat) -> bool:
+        process = self.processes.get(seat.name)
+        return process is None or process.poll() is not None or "--stay" in str(process.args)
 
     def models(self) -> list[StoredModel]:
         """What every site has fitted."""

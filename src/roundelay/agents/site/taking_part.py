@@ -92,11 +92,15 @@ class SiteOptions:
 
 @dataclass(frozen=True, eq=False)
 class Ending:
-    """How a run ended for a site: the model, and why the ring stopped, in words."""
+    """How a run ended for a site: the model, and why the ring stopped, in words.
+
+    `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
+    """
 
     model: Model
     notes: ModelNotes
     estimate: Vector
+    unconfirmed: str = ""
 
 
 @dataclass(eq=False)
@@ -129,9 +133,9 @@ class Site:
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
                 books.check()
-                holder = await self._epoch(signed, journal, books)
-                if holder is not None:
-                    return self._end(signed, holder)
+                ending = await self._epoch(signed, journal, books)
+                if ending is not None:
+                    return ending
             finally:
                 journal.close()
 
@@ -156,8 +160,8 @@ class Site:
         me = plan.number_of(self.name)
         return Holder(plan, me, self.local, self._seed(), self._secrets(plan, me), self._warm, before_adding)
 
-    async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Holder | None:
-        """The member as the run ended for it in this epoch; None where there is a newer one."""
+    async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Ending | None:
+        """How the run ended in this epoch; None where there is a newer one."""
         plan = signed.plan
         holder = self._holder(plan, books.before_adding)
         me, station = holder.me, Station(holder, journal, self.reached)
@@ -174,6 +178,7 @@ class Site:
         self.log("epoch", epoch=plan.epoch, members=plan.agents)
         looking = asyncio.create_task(self._look(agent, signed))
         running = asyncio.create_task(agent.run())
+        ending = asyncio.create_task(self._end_when_finished(signed, agent))
         try:
             done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -187,11 +192,11 @@ class Site:
                     await self._measure(agent)
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
-            return holder if holder.finished else None
+            return replace(await ending, unconfirmed=agent.unconfirmed) if holder.finished else None
         finally:
-            for task in (looking, running):
+            for task in (looking, running, ending):
                 task.cancel()
-            await asyncio.gather(looking, running, return_exceptions=True)
+            await asyncio.gather(looking, running, ending, return_exceptions=True)
             await transport.stop()
 
     async def _look(self, agent: Agent, signed: SignedPlan) -> None:
@@ -296,6 +301,11 @@ class Site:
                 "roundelay ring accept."
             )
         return plans[-1]
+
+    async def _end_when_finished(self, signed: SignedPlan, agent: Agent) -> Ending:
+        """The model is written as soon as this site has it, whoever is still to be told."""
+        await agent.finished.wait()
+        return self._end(signed, agent.station.holder)
 
     def _end(self, signed: SignedPlan, holder: Holder) -> Ending:
         plan, me, held = signed.plan, holder.me, holder.held
