@@ -89,8 +89,10 @@ def agent(
     Exit codes besides those of roundelay --help:
       4    it stopped, and can go on from there; the sentence says what to do first
     """
+    from roundelay.agents.links.open_files import allow_enough
     from roundelay.agents.site.taking_part import PrivacyLimit, Site, SiteOptions
 
+    allow_enough()
     signed = read_plan(ring)
     _check_accepted(folder, signed.digest, ring)
     plan = signed.plan
@@ -153,6 +155,9 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
 
 async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run with a page and a line of progress."""
+    from roundelay.agents.agreement.disk import write_whole
+    from roundelay.agents.page import PageServer
+
     loop, this = asyncio.get_running_loop(), asyncio.current_task()
     assert this is not None
     loop.add_signal_handler(signal.SIGTERM, this.cancel)
@@ -165,9 +170,6 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
         while page and not watches and not running.done():
             await asyncio.sleep(0.01)
         if page and watches:
-            from roundelay.agents.agreement.disk import write_whole
-            from roundelay.agents.page import PageServer
-
             server = PageServer(lambda: watches[-1].status(), port)
             address = await server.start()
             write_whole(home / "page", address.encode())

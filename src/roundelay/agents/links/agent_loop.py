@@ -406,7 +406,9 @@ class Agent:
                 self.patience.in_vain += 1
                 await self._send_outgoing()
             if self.finished.is_set() and now - self._finished_at > FAREWELL and not self._over.done():
-                self._over.set_result(None)  # what was not confirmed is in the journal, and handed over at the next start
+                self._over.set_result(
+                    None
+                )  # what was not confirmed is in the journal, and handed over at the next start
             if now >= next_ping:
                 next_ping = now + PING_EVERY
                 await self._ping(now)

@@ -19,11 +19,14 @@ except ImportError:
 
 from roundelay.agents.agreement.identity import Identity, expiry, server_name
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.links.open_files import most_connections
 from roundelay.agents.links.transport import BackOff, Connected, Deliver
 from roundelay.agents.protocol.wire import HEADER_BYTES
 
 SERVICE, METHOD = "roundelay.Ring", "Link"
 SPARE = 4096  # what gRPC may add to a frame
+# Who dials must have shown his certificate by then, and have opened a stream. In milliseconds.
+HANDSHAKE, IDLE = 10_000, 10_000
 
 # What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
 LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -64,6 +67,11 @@ class GrpcTransport:
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+            # Whoever connects takes an open file before it is known who he is: so many, for so long, and no more.
+            ("grpc.max_allowed_incoming_connections", most_connections()),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE),
+            ("grpc.max_connection_idle_ms", IDLE),
+            ("grpc.max_concurrent_streams", 1),
             ("grpc.so_reuseport", 0),
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.enable_http_proxy", 0),

@@ -9,6 +9,7 @@ import secrets as system_secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -123,6 +124,10 @@ class Site:
 
     async def run(self) -> Ending:
         """Take part until the ring is done."""
+        # Now, while nobody can have connected: an import needs an open file.
+        import_module("cryptography.hazmat.primitives.kdf.hkdf")
+        if self.options.meter:
+            import_module("roundelay.agents.site.meter")
         while True:
             signed = self._newest()
             journal = Journal(self.home, self.run_id, self.name)
@@ -194,8 +199,8 @@ class Site:
             station.close()  # not after a failure, when what is in memory is worth nothing
             return replace(await ending, unconfirmed=agent.unconfirmed) if holder.finished else None
         finally:
-            for task in (looking, running, ending):
-                task.cancel()
+            for one in (looking, running, ending):
+                one.cancel()
             await asyncio.gather(looking, running, ending, return_exceptions=True)
             await transport.stop()
 
@@ -225,11 +230,7 @@ class Site:
         if holder.asking is not None and plan.dim > MOST_UNKNOWNS:  # what is proven needs no measurement
             self._tell(PrivacyStatus(_visits(holder), (), in_words(plan)))
             return
-        from roundelay.agents.site.meter import (  # late: the attacks' solvers take a while
-            measure,
-            most_visits,
-            worst_error,
-        )
+        from roundelay.agents.site.meter import measure, most_visits, worst_error
 
         assert self.watch is not None
         most = most_visits(plan.dim)
