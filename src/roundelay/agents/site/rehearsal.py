@@ -32,6 +32,8 @@ from roundelay.kernels import Integers
 
 # All sites share this machine: each computes with one thread.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# And reach each other here, whatever proxy leads elsewhere.
+NO_PROXY = {"no_proxy": "*", "NO_PROXY": "*"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class Rehearsal:
                 stderr=output,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env=os.environ | ONE_THREAD,
+                env=os.environ | ONE_THREAD | NO_PROXY,
             )
 
     def kill(self, seat: Seat) -> None:
