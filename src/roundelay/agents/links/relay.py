@@ -138,7 +138,10 @@ class Relay:
             said = await stream.reader.readexactly(HELLO_BYTES)
         if not said.startswith(MAGIC) or said[len(MAGIC) : len(MAGIC) + 1] not in _ROLES:
             return
-        role, name = _ROLES[said[len(MAGIC) : len(MAGIC) + 1]], said[-NAME_BYTES:]
+        await self._meet(stream, _ROLES[said[len(MAGIC) : len(MAGIC) + 1]], said[-NAME_BYTES:])
+
+    async def _meet(self, stream: Stream, role: Role, name: bytes) -> None:
+        """Until a guest has gone, or has been sent off."""
         guest = _Guest(stream)
         other = self._waiting.pop((name, _OTHER[role]), None)
         if other is not None:
