@@ -193,6 +193,8 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
 
 async def _progress(watches: list[Watch]) -> None:
     """One line that is kept up where somebody watches; elsewhere a line now and then."""
+    from rich.text import Text
+
     console = stderr_console()
     wait, last = 5.0, ""
     with console.status("Waiting for the ring …") if console.is_terminal else contextlib.nullcontext() as line:
@@ -200,7 +202,7 @@ async def _progress(watches: list[Watch]) -> None:
             await asyncio.sleep(0.2 if line is not None else wait)
             words = _words(watches[-1]) if watches else "Waiting for the ring …"
             if line is not None:
-                line.update(words)
+                line.update(Text(words))  # a spinner takes words for markup, and some are another site's
             elif words != last:
                 console.print(words)
                 last, wait = words, min(2.0 * wait, 60.0)
