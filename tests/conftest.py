@@ -16,6 +16,9 @@ settings.load_profile("anywhere")
 # What `pytest --quick` leaves out: rings of real processes, browsers, other interpreters, long searches and attacks, the
 # reference's own tests, the paper's whole study.
 SLOW = (
+    "adversary/test_hostile_relay.py",
+    "adversary/test_idle_connections.py",
+    "adversary/test_lost_farewell.py",
     "agents/test_bad_links.py",
     "agents/test_capture.py",
     "agents/test_chaos.py",
@@ -27,10 +30,12 @@ SLOW = (
     "agents/test_membership.py",
     "agents/test_page_in_browser.py",
     "agents/test_processes.py",
+    "agents/test_reaching_each_other.py",
     "agents/test_rehearsal.py",
     "agents/test_ring_cli.py",
     "agents/test_schedules.py",
     "agents/test_trouble.py",
+    "agents/test_ways.py",
     "agents/test_wishes.py",
     "auditing",
     "cli",

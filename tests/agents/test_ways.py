@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_a_proxy_that_refuses_is_named(tmp_path: Path) -> None:
                 ring.start(number)
             wait_until(lambda: said.exists() and "407" in said.read_text(), "the refusal is told")
             assert f"The proxy {proxy} does not connect to" in said.read_text()
-        (log).unlink()
+        log.unlink()
         with connect_proxy(proxy, log, credentials="ward:wrong"):
             ring.wait()
     finally:
@@ -94,8 +95,6 @@ def test_a_proxy_that_refuses_is_named(tmp_path: Path) -> None:
 
 def note_trouble(site: Site, said: Path) -> None:
     """Write what the page would say of the links, as long as it says something."""
-    import asyncio
-
     tasks = []
 
     async def noting(watch: object) -> None:
@@ -137,6 +136,25 @@ def test_all_may_meet_at_relays_and_be_killed(tmp_path: Path) -> None:
             (tmp_path / "here.log").unlink()
             with relay(relays[0], tmp_path / "here.log"):
                 ring.wait()
+    finally:
+        ring.stop()
+    check_same(ring, run)
+
+
+def test_a_relay_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Both ends say so, and go on when it is there."""
+    one, other, third, post_office = (f"127.0.0.1:{port}" for port in free_ports(4))
+    ring, run = ring_with(tmp_path / "ring", [f"relay://{post_office}", one, other, third], {})
+    ring.wrap = lambda site, number: note_trouble(site, tmp_path / f"said{number}")
+    try:
+        for number in range(SITES):
+            ring.start(number)
+        for number in (0, 1):
+            said = tmp_path / f"said{number}"
+            words = f"The relay at {post_office} can't be reached"
+            wait_until(lambda s=said, w=words: s.exists() and w in s.read_text(), f"site {number} says why")  # type: ignore[misc]
+        with relay(post_office, tmp_path / "relay.log"):
+            ring.wait()
     finally:
         ring.stop()
     check_same(ring, run)

@@ -432,6 +432,8 @@ class Agent:
     # ------------------------------------------------------------ the end
 
     def _end_if_finished(self) -> None:
+        if self._failed:
+            return
         if self.station.holder.finished and not self.finished.is_set():
             self._finished_at = time.monotonic()
             self.finished.set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
@@ -134,12 +135,13 @@ class Ways:
             try:
                 stream = await self._at_relay(relay, Role.WAITS, peer, WAIT + ANSWER_WITHIN)
                 self.trouble.pop(peer, None)
-                inside = Stream(*await asyncio.open_unix_connection(self._home / "door", limit=CHUNK))
-                await splice(stream, inside)
-            except WayError as error:
+                try:
+                    inside = Stream(*await asyncio.open_unix_connection(self._home / "door", limit=CHUNK))
+                    await splice(stream, inside)
+                finally:
+                    stream.writer.close()
+            except OSError as error:
                 self.trouble[peer] = str(error)
-            except OSError:  # nobody came in all the time, or gRPC has gone
-                pass
             if loop.time() - began > ANSWER_WITHIN:
                 back_off.succeeded()
             await asyncio.sleep(back_off.next())
@@ -164,8 +166,8 @@ class Ways:
     async def _carry(self, peer: int, inside: Stream) -> None:
         """From where gRPC dials to where the neighbour is."""
         member = self._plan.members[peer]
+        relay = relay_of(member.address)
         try:
-            relay = relay_of(member.address)
             if relay:
                 stream = await self._at_relay(relay, Role.DIALS, peer, ANSWER_WITHIN)
             else:
@@ -173,29 +175,24 @@ class Ways:
         except WayError as error:
             self.trouble[peer] = str(error)
             return
-        except OSError:
-            self.trouble[peer] = (
-                f"{member.name} has not come to the relay {relay}: its agent is down, or can't reach the relay."
-            )
-            return
         self.trouble.pop(peer, None)
         await splice(inside, stream)
 
     async def _at_relay(self, relay: str, role: Role, peer: int, patience: float) -> Stream:
-        """A connection to the relay, at the moment when the other end is there too; TimeoutError where it does not come."""
-        stream = await connect(relay, "The relay")
-        names = [self._plan.members[number].name for number in (self._me, peer)]
+        """A connection to the relay, at the moment when the other end is there too."""
+        stream, loop = await connect(relay, "The relay"), asyncio.get_running_loop()
+        mine, other = self._plan.members[self._me].name, self._plan.members[peer].name
+        began, said = loop.time(), b""
         try:
-            stream.writer.write(hello(role, meeting_name(self._plan.run_bytes, names)))
-            loop = asyncio.get_running_loop()
-            began = loop.time()
-            async with asyncio.timeout(patience):
-                said = await stream.reader.read(1)
-            if said != PAIRED and loop.time() - began < AT_ONCE:
-                raise WayError(f"The relay at {relay} hangs up at once: it is full, or something else answers there.")
+            stream.writer.write(hello(role, meeting_name(self._plan.run_bytes, (mine, other))))
+            with suppress(OSError):  # also TimeoutError
+                async with asyncio.timeout(patience):
+                    said = await stream.reader.read(1)
+        finally:
             if said != PAIRED:
-                raise ConnectionAbortedError("The relay has hung up, since the other end did not come.")
-        except BaseException:
-            stream.writer.close()
-            raise
-        return stream
+                stream.writer.close()
+        if said == PAIRED:
+            return stream
+        if loop.time() - began < AT_ONCE:
+            raise WayError(f"The relay at {relay} hangs up at once: it is full, or something else answers there.")
+        raise WayError(f"{other} has not come to the relay at {relay}: its agent is down, or can't reach the relay.")

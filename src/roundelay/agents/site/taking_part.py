@@ -125,9 +125,9 @@ class Site:
     async def run(self) -> Ending:
         """Take part until the ring is done."""
         # Now, while nobody can have connected: an import needs an open file.
-        import_module("cryptography.hazmat.primitives.kdf.hkdf")
-        if self.options.meter:
-            import_module("roundelay.agents.site.meter")
+        later = ("cryptography.hazmat.primitives.kdf.hkdf", "encodings.idna")
+        for module in (*later, "roundelay.agents.site.meter") if self.options.meter else later:
+            import_module(module)
         while True:
             signed = self._newest()
             journal = Journal(self.home, self.run_id, self.name)
