@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -122,6 +123,27 @@ def test_two_that_are_silent_are_sent_off(monkeypatch: pytest.MonkeyPatch) -> No
     async def visit(here: Visit) -> None:
         one, other = await met(here)
         assert await one.reader.read() == await other.reader.read() == b""
+
+    play(visit)
+
+
+def test_who_does_not_read_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sends without end and the other takes nothing: what is on its way to him would hold the relay's socket for ever."""
+    monkeypatch.setattr(relay, "SILENCE", 0.2)
+    monkeypatch.setattr(relay, "PARTING", 0.2)
+    served: list[asyncio.StreamWriter] = []
+    address_of = relay._address_of
+    monkeypatch.setattr(relay, "_address_of", lambda writer: served.append(writer) or address_of(writer))
+
+    async def visit(here: Visit) -> None:
+        one, other = await met(here)
+        other.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        with suppress(OSError):
+            while True:
+                one.writer.write(bytes(1_000_000))
+                await one.writer.drain()
+        while here.relay._open or any(writer.get_extra_info("socket").fileno() >= 0 for writer in served):
+            await asyncio.sleep(0.01)
 
     play(visit)
 

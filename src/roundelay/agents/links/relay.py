@@ -24,8 +24,8 @@ NAME_BYTES = 32
 # What the relay says to both ends when they are paired. From then on every byte is the other end's.
 PAIRED = b"\x01"
 # Seconds: to give a name; to wait for the other end, before one asks again; to be paired without a byte from either side, which
-# is longer than two live agents are ever silent.
-HELLO_WITHIN, WAIT, SILENCE = 10.0, 60.0, 120.0
+# is longer than two live agents are ever silent; to take what was sent before the end.
+HELLO_WITHIN, WAIT, SILENCE, PARTING = 10.0, 60.0, 120.0, 5.0
 CHUNK = 65_536
 
 
@@ -65,9 +65,16 @@ async def splice(one: Stream, other: Stream, silence: float | None = None) -> No
     finally:
         for way in ways:
             way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
-        one.writer.close()
-        other.writer.close()
+        await asyncio.gather(*ways, hang_up(one.writer), hang_up(other.writer), return_exceptions=True)
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close a connection; who does not read what was sent to him loses it, rather than keep the connection open."""
+    writer.close()
+    try:
+        await asyncio.wait({asyncio.gather(writer.wait_closed(), return_exceptions=True)}, timeout=PARTING)
+    finally:
+        writer.transport.abort()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence: float | None) -> None:
@@ -125,6 +132,7 @@ class Relay:
                 try:
                     await self._serve(Stream(reader, writer))
                 finally:
+                    await hang_up(writer)
                     self._open[address] -= 1
         except (OSError, asyncio.IncompleteReadError):  # also TimeoutError: he is not from here, or has gone
             pass
