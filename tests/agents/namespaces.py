@@ -52,6 +52,17 @@ class Hosts:
         """Pull the cable of a host at the switch, or plug it in."""
         _ip("-n", f"{self.prefix}s", "link", "set", f"port{number}", "up" if plugged else "down")
 
+    def confine(self, number: int, to: int) -> None:
+        """Leave a host no way but the one to another host: nobody else can reach it, and it reaches nobody else."""
+        host = self._host(number)
+        _ip("-n", host, "addr", "flush", "dev", "eth0")
+        _ip("-n", host, "addr", "add", f"{self.address(number)}/32", "dev", "eth0")
+        _ip("-n", host, "route", "add", f"{self.address(to)}/32", "dev", "eth0")
+
+    def on(self, number: int) -> tuple[str, ...]:
+        """What is written before a command so that it runs on a host."""
+        return ("ip", "netns", "exec", self._host(number))
+
     def _host(self, number: int) -> str:
         return f"{self.prefix}h{number}"
 

@@ -98,8 +98,8 @@ def test_a_foreign_host_is_refused_even_with_the_token(ring: LiveRing) -> None:
 
 
 def test_only_this_machine_is_listened_to(ring: LiveRing) -> None:
-    assert ring.page is not None and ring.page._runner is not None
-    assert [address[0] for address in ring.page._runner.addresses] == ["127.0.0.1"]
+    assert ring.page is not None and ring.page._listening is not None
+    assert [one.getsockname()[0] for one in ring.page._listening.sockets] == ["127.0.0.1"]
 
 
 def cookie_of(ring: LiveRing) -> str:

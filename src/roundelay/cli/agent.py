@@ -96,8 +96,10 @@ def agent(
     Exit codes besides those of roundelay --help:
       4    it stopped, and can go on from there; the sentence says what to do first
     """
+    from roundelay.agents.links.open_files import allow_enough
     from roundelay.agents.site.taking_part import PrivacyLimit, Site, SiteOptions
 
+    allow_enough()
     signed = read_plan(ring)
     _check_accepted(folder, signed.digest, ring)
     plan = signed.plan
@@ -163,6 +165,9 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
 
 async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     """Run with a page and a line of progress."""
+    from roundelay.agents.agreement.disk import write_whole
+    from roundelay.agents.page import PageServer
+
     loop, this = asyncio.get_running_loop(), asyncio.current_task()
     assert this is not None
     loop.add_signal_handler(signal.SIGTERM, this.cancel)
@@ -175,9 +180,6 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
         while page and not watches and not running.done():
             await asyncio.sleep(0.01)
         if page and watches:
-            from roundelay.agents.agreement.disk import write_whole
-            from roundelay.agents.page import PageServer
-
             server = PageServer(lambda: watches[-1].status(), port)
             address = await server.start()
             write_whole(home / "page", address.encode())
@@ -201,6 +203,8 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
 
 async def _progress(watches: list[Watch]) -> None:
     """One line that is kept up where somebody watches; elsewhere a line now and then."""
+    from rich.text import Text
+
     console = stderr_console()
     wait, last = 5.0, ""
     with console.status("Waiting for the ring …") if console.is_terminal else contextlib.nullcontext() as line:
@@ -208,7 +212,7 @@ async def _progress(watches: list[Watch]) -> None:
             await asyncio.sleep(0.2 if line is not None else wait)
             words = _words(watches[-1]) if watches else "Waiting for the ring …"
             if line is not None:
-                line.update(words)
+                line.update(Text(words))  # a spinner takes words for markup, and some are another site's
             elif words != last:
                 console.print(words)
                 last, wait = words, min(2.0 * wait, 60.0)
@@ -299,6 +303,7 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
         "intercept": model.intercept,
         "model": str(path),
         "own_fit": None if ending.own_fit is None else dataclasses.asdict(ending.own_fit),
+        "unconfirmed": ending.unconfirmed,
     }
 
 
@@ -311,3 +316,8 @@ def _print(ending: Ending, path: Path | None) -> None:
     typer.echo(f"The model is in {path}.")
     if ending.own_fit is not None:
         typer.echo(ending.own_fit.in_words(ending.notes.run))
+    if ending.unconfirmed:
+        typer.echo(
+            f"{ending.unconfirmed} has not confirmed that it has the end. Nothing is missing here; where it still waits for its "
+            "model, start this agent once more by the same command while its agent runs, and the end is handed over again."
+        )

@@ -15,6 +15,7 @@ from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
 from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
 from roundelay.cli.field import field
+from roundelay.cli.relay import relay
 from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
 from roundelay.cli.simulate import simulate
@@ -76,6 +77,7 @@ app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
 app.command(short_help="Take part in a ring of real sites.")(agent)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
+app.command(short_help="Let sites meet that can only dial out.")(relay)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 

@@ -8,10 +8,11 @@ from roundelay.tables import in_short
 
 LONGEST_NAME = 40
 LONGEST_ADDRESS = 270
+RELAY = "relay://"
 
 # Plain letters only: a certificate holds 64 bytes of a name, and letters that look alike would mislead.
 _NAME = re.compile(r"[A-Za-z0-9._-](?:[A-Za-z0-9._ -]*[A-Za-z0-9._-])?")
-_ADDRESS = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_ADDRESS = re.compile(r"(?:relay://)?(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 def check_site_name(name: str) -> None:
@@ -24,12 +25,23 @@ def check_site_name(name: str) -> None:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is neither host:port nor empty; a site without an address dials and is never dialled."""
+    """Refuse what is no address; a site without one dials and is never dialled, and relay://host:port is met at a relay."""
     if address == "":
         return
     fits = _ADDRESS.fullmatch(address) if isinstance(address, str) and len(address) <= LONGEST_ADDRESS else None
     if fits is None or not 0 < int(fits.group(1)) < 2**16:
         raise ValueError(
             f"The address {in_short(address)} can't be dialled: write host:port, for example oslo.example.org:7443, "
-            "or leave it empty for a site that only dials others."
+            "or relay://host:port of a relay, or leave it empty for a site that only dials others."
         )
+
+
+def relay_of(address: str) -> str:
+    """The host:port of the relay at which a site is met; empty where it is dialled itself."""
+    return address.removeprefix(RELAY) if address.startswith(RELAY) else ""
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The parts of host:port, an address of IPv6 without its brackets."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)

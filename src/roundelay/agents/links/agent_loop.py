@@ -33,6 +33,8 @@ DEAF = 4
 PING_EVERY = 1.0
 # The counter in a greeting: whether one is wanted in return.
 ASKING, ANSWERING = 0, 1
+# A member that has the end waits so long for the next one to say that it has it too. Its own model is on disk by then.
+FAREWELL = 600.0
 
 Log = Callable[..., None]
 
@@ -85,6 +87,8 @@ class Agent:
         self.working = False
         self.arrived = self.sent_at = 0.0
         self.on_visit: Callable[[], None] = lambda: None
+        self.finished = asyncio.Event()
+        self._finished_at = 0.0
         self._resume = asyncio.Event()
         self._lock = asyncio.Lock()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -134,6 +138,12 @@ class Agent:
             self._over.set_result(None)
 
     @property
+    def unconfirmed(self) -> str:
+        """The neighbour that was handed the end and has not said that it came; empty where there is none."""
+        outgoing = self.station.outgoing
+        return self._name(outgoing[0]) if self.finished.is_set() and outgoing is not None else ""
+
+    @property
     def holds_token(self) -> bool:
         """Whether the token is here: it is being worked on, waits for the end of a pause, or can't be sent on."""
         outgoing = self.station.outgoing
@@ -154,6 +164,7 @@ class Agent:
                 if self.station.may_start:
                     self.station.start()
                 await self._send_outgoing()
+                self._end_if_finished()
         except Exception as error:
             self._fail(error)
 
@@ -314,8 +325,13 @@ class Agent:
         await self._send(peer, Kind.ACK, frame.k)
         self.station.reached(Point.AFTER_ACK)
 
+    def _was_sent_to(self, peer: int, frame: Frame) -> bool:
+        """Whether this neighbour is the one that was handed what the frame is about, and has not answered yet."""
+        outgoing = self.station.outgoing
+        return outgoing is not None and (peer, frame.k) == (outgoing[0], self.station.standing.sent_k)
+
     def _acknowledged(self, peer: int, frame: Frame) -> None:
-        if self.station.acknowledge(frame.epoch, frame.k):
+        if self._was_sent_to(peer, frame) and self.station.acknowledge(frame.epoch, frame.k):
             if self._tries == 1:
                 self.patience.answered(time.monotonic() - self.sent_at)
             self.patience.in_vain = 0
@@ -323,9 +339,12 @@ class Agent:
 
     def _heard_refusal(self, peer: int, frame: Frame) -> None:
         sentence = unpack_sentence(frame.body)
+        if not self._was_sent_to(peer, frame):  # nobody may refuse, nor acknowledge, what went to another
+            self.log("refused what was not sent to it", peer=self._name(peer), k=frame.k, why=sentence)
+            return
         self.links[peer].refused = sentence
         self.log("refused by neighbour", peer=self._name(peer), k=frame.k, why=sentence)
-        if frame.epoch == self.plan.epoch and frame.k == self.station.standing.sent_k:
+        if frame.epoch == self.plan.epoch:
             self._fail(
                 RefusedError(
                     f"{self._name(peer)} refuses what this agent sent: {sentence} Nothing is lost; find out with its operator "
@@ -419,6 +438,10 @@ class Agent:
             if outgoing is not None and self.links[outgoing[0]].greeted and not self._lock.locked() and late:
                 self.patience.in_vain += 1
                 await self._send_outgoing()
+            if self.finished.is_set() and now - self._finished_at > FAREWELL and not self._over.done():
+                self._over.set_result(
+                    None
+                )  # what was not confirmed is in the journal, and handed over at the next start
             if now >= next_ping:
                 next_ping = now + PING_EVERY
                 await self._ping(now)
@@ -444,6 +467,11 @@ class Agent:
     # ------------------------------------------------------------ the end
 
     def _end_if_finished(self) -> None:
+        if self._failed:
+            return
+        if self.station.holder.finished and not self.finished.is_set():
+            self._finished_at = time.monotonic()
+            self.finished.set()
         if self.station.finished and not self._over.done():
             self._over.set_result(None)
 

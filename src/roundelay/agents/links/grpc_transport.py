@@ -18,12 +18,17 @@ except ImportError:
     raise ImportError("A ring needs the package grpcio: install it by pip install 'roundelay[ring]'.") from None
 
 from roundelay.agents.agreement.identity import Identity, expiry, server_name
+from roundelay.agents.agreement.names import relay_of
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.links.open_files import most_connections
 from roundelay.agents.links.transport import BackOff, Connected, Deliver
+from roundelay.agents.links.ways import Ways
 from roundelay.agents.protocol.wire import HEADER_BYTES
 
 SERVICE, METHOD = "roundelay.Ring", "Link"
 SPARE = 4096  # what gRPC may add to a frame
+# Who dials must have shown his certificate by then, and have opened a stream. In milliseconds.
+HANDSHAKE, IDLE = 10_000, 10_000
 
 # What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
 LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -50,7 +55,9 @@ class GrpcTransport:
 
     def __init__(self, plan: RingPlan, me: int, identity: Identity | None, largest: int, listen: str = "") -> None:
         self._plan, self._me, self._identity = plan, me, identity
-        self._listen = listen or plan.members[me].address
+        self._ways = Ways(plan, me)
+        self._by_relay = bool(relay_of(plan.members[me].address))
+        self._listen = listen or ("" if self._by_relay else plan.members[me].address)
         self._streams: dict[int, _Stream] = {}
         self._trouble: dict[int, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -64,9 +71,14 @@ class GrpcTransport:
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+            # Whoever connects takes an open file before it is known who he is: so many, for so long, and no more.
+            ("grpc.max_allowed_incoming_connections", most_connections()),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE),
+            ("grpc.max_connection_idle_ms", IDLE),
+            ("grpc.max_concurrent_streams", 1),
             ("grpc.so_reuseport", 0),
             ("grpc.use_local_subchannel_pool", 1),
-            ("grpc.enable_http_proxy", 0),
+            ("grpc.enable_http_proxy", 0),  # the way to the other end is ours, here and where a relay is on it
             ("grpc.optimization_target", "latency"),
         ]
 
@@ -75,9 +87,13 @@ class GrpcTransport:
         self._deliver, self._connected = deliver, connected
         plan, me = self._plan, self._me
         dialled = [peer for peer in plan.neighbours[me] if dials(plan, me, peer)]
-        if len(dialled) < len(plan.neighbours[me]):
+        waited_for = sorted(plan.neighbours[me] - set(dialled))
+        targets = {peer: await self._ways.to(peer) for peer in dialled}
+        if waited_for:
             await self._serve()
-        self._tasks = [asyncio.create_task(self._dial(peer)) for peer in dialled]
+        self._tasks = [asyncio.create_task(self._dial(peer, target)) for peer, target in targets.items()]
+        if self._by_relay:
+            self._tasks += [asyncio.create_task(self._ways.wait_at_relay(peer)) for peer in waited_for]
 
     async def send(self, peer: int, data: bytes) -> bool:
         """Send a frame; False where the link is down."""
@@ -102,6 +118,7 @@ class GrpcTransport:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(0.1)
+        await self._ways.stop()
 
     def drop(self, peer: int) -> None:
         """Give up a stream on which nothing is heard any more."""
@@ -111,7 +128,7 @@ class GrpcTransport:
 
     def trouble(self, peer: int) -> str:
         """Why the link to a neighbour is down."""
-        return self._trouble.get(peer, "")
+        return self._trouble.get(peer) or self._ways.trouble.get(peer, "")
 
     # ------------------------------------------------------------ the two ends
 
@@ -119,23 +136,26 @@ class GrpcTransport:
         server = grpc.aio.server(options=self._options)
         handler = grpc.stream_stream_rpc_method_handler(self._answer)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
-        try:
-            if self._identity is None:
-                port = server.add_insecure_port(self._listen)
-            else:
-                trusted = "".join(self._plan.members[peer].certificate for peer in self._plan.neighbours[self._me])
-                pair = (self._identity.key, self._identity.certificate.encode())
-                credentials = grpc.ssl_server_credentials([pair], trusted.encode(), require_client_auth=True)
-                port = server.add_secure_port(self._listen, credentials)
-        except RuntimeError:
-            port = 0
-        if not port:
-            raise ListenError(
-                f"The address {self._listen} can't be listened on: another program may use it, or it is not this machine's. "
-                "Free it, or name another one by --listen."
-            )
+        for address in [*([self._listen] if self._listen else []), *([self._ways.door] if self._by_relay else [])]:
+            try:
+                port = self._add_port(server, address)
+            except RuntimeError:
+                port = 0
+            if not port:
+                raise ListenError(
+                    f"The address {address} can't be listened on: another program may use it, or it is not this machine's. "
+                    "Free it, or name another one by --listen."
+                )
         await server.start()
         self._server = server
+
+    def _add_port(self, server: Any, address: str) -> int:
+        if self._identity is None:
+            return server.add_insecure_port(address)
+        trusted = "".join(self._plan.members[peer].certificate for peer in self._plan.neighbours[self._me])
+        pair = (self._identity.key, self._identity.certificate.encode())
+        credentials = grpc.ssl_server_credentials([pair], trusted.encode(), require_client_auth=True)
+        return server.add_secure_port(address, credentials)
 
     async def _answer(self, _requests: Any, context: Any) -> None:
         peer = self._who(context)
@@ -146,10 +166,10 @@ class GrpcTransport:
             assert answering is not None
             await self._converse(peer, context.write, context.read, answering.cancel)
 
-    async def _dial(self, peer: int) -> None:
+    async def _dial(self, peer: int, target: str) -> None:
         back_off = BackOff()
         while True:
-            channel = self._channel(peer)
+            channel = self._channel(peer, target)
             try:
                 call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=(("member", str(self._me)),))
                 await call.wait_for_connection()
@@ -164,15 +184,15 @@ class GrpcTransport:
                 await channel.close()
             await asyncio.sleep(back_off.next())
 
-    def _channel(self, peer: int) -> Any:
+    def _channel(self, peer: int, target: str) -> Any:
         member = self._plan.members[peer]
         if self._identity is None:
-            return grpc.aio.insecure_channel(member.address, options=self._options)
+            return grpc.aio.insecure_channel(target, options=self._options)
         credentials = grpc.ssl_channel_credentials(
             member.certificate.encode(), self._identity.key, self._identity.certificate.encode()
         )
         name = ("grpc.ssl_target_name_override", server_name(member.certificate))
-        return grpc.aio.secure_channel(member.address, credentials, options=[*self._options, name])
+        return grpc.aio.secure_channel(target, credentials, options=[*self._options, name])
 
     async def _converse(
         self,
@@ -224,6 +244,8 @@ class GrpcTransport:
                         "by roundelay ring rekey, and taken into the ring by roundelay ring renew at another site. (Or this "
                         "machine's clock is wrong.)"
                     )
+        if on_the_way := self._ways.trouble.get(peer):
+            return on_the_way
         details = str(getattr(error, "details", lambda: error)())
         if "CERTIFICATE" in details or "handshake" in details.lower():
             return f"Whoever answers at {member.address} is not {member.name}, or does not know this site: compare the ring files."
@@ -231,8 +253,13 @@ class GrpcTransport:
 
 
 def dials(plan: RingPlan, me: int, peer: int) -> bool:
-    """Whether this member dials the other: the one that can't be dialled does, otherwise the one with the lower number."""
+    """Whether this member dials the other: the one that can't be dialled does, otherwise the one with the lower number.
+
+    Who is met at a relay is always waited for there, since he may be able to reach nothing else.
+    """
     mine, other = plan.members[me].address, plan.members[peer].address
+    if bool(relay_of(mine)) != bool(relay_of(other)) and mine and other:
+        return bool(relay_of(other))
     return bool(other) and (not mine or me < peer)
 
 

@@ -25,6 +25,10 @@ KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 # Seconds: no eye follows more than ten a second, and a quiet line is used now and then so that a dead one is noticed.
 PACE, HEARTBEAT = 0.1, 5.0
+# More readers at once are none: the page is for one operator, his browser, and what collects metrics.
+MOST_READERS = 32
+# Seconds that a connection without a request is kept.
+IDLE = 30.0
 # Seconds that a request may take to end when the server stops.
 FAREWELL = 1.0
 
@@ -49,6 +53,7 @@ class PageServer:
         self._status, self._port = status, port
         self._token = secrets.token_urlsafe() if token is None else token
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
         self._stopping = False
 
     async def start(self) -> str:
@@ -57,16 +62,28 @@ class PageServer:
         access = Access(listening.getsockname()[1], self._token)
         # No access log: it would have the token in it.
         self._runner = web.AppRunner(
-            self._application(access), access_log=None, handler_cancellation=True, shutdown_timeout=FAREWELL
+            self._application(access),
+            access_log=None,
+            handler_cancellation=True,
+            shutdown_timeout=FAREWELL,
+            keepalive_timeout=IDLE,
         )
         self._stopping = False
         await self._runner.setup()
-        await web.SockSite(self._runner, listening).start()
+        self._listening = await asyncio.get_running_loop().create_server(self._reader, sock=listening)
         return access.address
+
+    def _reader(self) -> asyncio.Protocol:
+        """Whoever has connected; one too many is hung up on, so that the agent keeps its open files."""
+        server = self._runner.server if self._runner is not None else None
+        return server() if server is not None and len(server.connections) < MOST_READERS else _OneTooMany()
 
     async def stop(self) -> None:
         """Let everybody go; a server that does not run has nothing to stop."""
         self._stopping = True
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
@@ -91,15 +108,25 @@ class PageServer:
         async def metrics(request: web.Request) -> web.StreamResponse:
             return web.Response(body=metrics_text(self._status()), headers={"Content-Type": CONTENT_TYPE})
 
-        files = _files()
-        page = files.pop(HOME)
+        page = FILES[HOME]
         application = web.Application(middlewares=[ask_for_token])
         application.on_response_prepare.append(add_headers)
         for path, handler in (("/", home), ("/live", live), ("/status.json", status), ("/metrics", metrics)):
             application.router.add_get(path, handler, allow_head=False)
-        for name, content in files.items():
-            application.router.add_get(f"/{name}", _file_handler(name, content), allow_head=False)
+        for name, content in FILES.items():
+            if name != HOME:
+                application.router.add_get(f"/{name}", _file_handler(name, content), allow_head=False)
         return application
+
+
+def _ending(name: str) -> str:
+    return f".{name.rpartition('.')[2]}"
+
+
+class _OneTooMany(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hang up."""
+        transport.close()
 
 
 def _files() -> dict[str, bytes]:
@@ -108,15 +135,15 @@ def _files() -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if _ending(file.name) in KINDS}
 
 
+# Read once, early: later on files may be scarce.
+FILES = _files()
+
+
 def _file_handler(name: str, content: bytes) -> Handler:
     async def file(request: web.Request) -> web.StreamResponse:
         return web.Response(body=content, content_type=KINDS[_ending(name)], charset="utf-8")
 
     return file
-
-
-def _ending(name: str) -> str:
-    return f".{name.rpartition('.')[2]}"
 
 
 def _listen(port: int) -> socket.socket:

@@ -337,6 +337,10 @@ class Holder:
             raise BatonError(
                 f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
             )
+        if adds and baton.phase == Phase.SUM and self._tells_anew and baton.purpose < len(self.local.sums):
+            raise BatonError(
+                "The statistics of all rows were summed when the run began, and are not summed again over other members."
+            )
         if baton.phase == Phase.KEYS and (self._key is None or (adds and bool(self.held.cards))):
             raise BatonError("The keys for masks are known already, or none are made in this ring.")
         if baton.phase == Phase.SUM and self._key is not None and not self.held.cards:
@@ -458,7 +462,17 @@ class Holder:
             )
         if baton.purpose > len(self.held.told):
             raise BatonError(f"Sum {baton.purpose} is told before the one that it follows from.")
-        self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
+        if not self._tells_anew:
+            self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
+        elif not all(
+            np.array_equal(known, baton.numbers) for known in self.held.told[baton.purpose : baton.purpose + 1]
+        ):
+            raise BatonError(f"{teller} tells other statistics than those that were summed when the run began.")
+
+    @property
+    def _tells_anew(self) -> bool:
+        """Whether statistics are told that were summed before this epoch: with a token they stay those of the beginning."""
+        return self.asking is None and self.plan.epoch > 0
 
     def _check_total(self, purpose: int, total: Vector, what: str) -> None:
         """Refuse a total that can't be: the masks did not cancel, or it lacks what this site has added."""

@@ -33,6 +33,8 @@ from roundelay.kernels import Integers
 
 # All sites share this machine: each computes with one thread.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# And reach each other here, whatever proxy leads elsewhere.
+NO_PROXY = {"no_proxy": "*", "NO_PROXY": "*"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class Rehearsal:
                 stderr=output,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env=os.environ | ONE_THREAD,
+                env=os.environ | ONE_THREAD | NO_PROXY,
             )
 
     def kill(self, seat: Seat) -> None:
@@ -130,8 +132,12 @@ class Rehearsal:
         return ""
 
     def done(self) -> bool:
-        """Whether every site has its model."""
-        return all(seat.model.exists() for seat in self.seats)
+        """Whether every site has its model and has said all that it has to say; one that is to stay need not have ended."""
+        return all(seat.model.exists() and self._has_ended(seat) for seat in self.seats)
+
+    def _has_ended(self, seat: Seat) -> bool:
+        process = self.processes.get(seat.name)
+        return process is None or process.poll() is not None or "--stay" in str(process.args)
 
     def models(self) -> list[StoredModel]:
         """What every site has fitted."""

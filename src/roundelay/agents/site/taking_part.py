@@ -7,6 +7,7 @@ import os
 import secrets as system_secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,16 @@ class SiteOptions:
 
 @dataclass(frozen=True, eq=False)
 class Ending:
-    """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data."""
+    """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data.
+
+    `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
+    """
 
     model: Model
     notes: ModelNotes
     estimate: Vector
     own_fit: OwnFit | None = None
+    unconfirmed: str = ""
 
 
 @dataclass(eq=False)
@@ -109,6 +114,10 @@ class Site:
 
     async def run(self) -> Ending:
         """Take part until the ring is done."""
+        # Now, while nobody can have connected: an import needs an open file.
+        later = ("cryptography.hazmat.primitives.kdf.hkdf", "encodings.idna")
+        for module in (*later, "roundelay.agents.site.meter") if self.options.meter else later:
+            import_module(module)
         while True:
             signed = self._newest()
             books = self._books(signed)
@@ -121,9 +130,9 @@ class Site:
                 self._end_earlier_epoch(signed, journal)
                 self._forget_mask_keys(before=signed.plan.epoch)
                 books.check()
-                holder = await self._epoch(signed, journal, books)
-                if holder is not None:
-                    return self._end(signed, holder)
+                ending = await self._epoch(signed, journal, books)
+                if ending is not None:
+                    return ending
             finally:
                 journal.close()
 
@@ -152,8 +161,8 @@ class Site:
         me, secrets = plan.number_of(self.name), self._secrets(plan)
         return Holder(plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest)
 
-    async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Holder | None:
-        """The member as the run ended for it in this epoch; None where there is a newer one."""
+    async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Ending | None:
+        """How the run ended in this epoch; None where there is a newer one."""
         plan = signed.plan
         holder = self._holder(signed, books.before_adding)
         me, station = holder.me, Station(holder, journal, self.reached)
@@ -179,6 +188,7 @@ class Site:
         self.log("epoch", epoch=plan.epoch, members=plan.agents)
         looking = asyncio.create_task(self._look(agent, signed, metering))
         running = asyncio.create_task(agent.run())
+        ending = asyncio.create_task(self._end_when_finished(signed, agent))
         try:
             done, _ = await asyncio.wait({looking, running}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -192,12 +202,12 @@ class Site:
                     await metering.last_look()
                 await lingering
             station.close()  # not after a failure, when what is in memory is worth nothing
-            return holder if holder.finished else None
+            return replace(await ending, unconfirmed=agent.unconfirmed) if holder.finished else None
         finally:
-            for task in (looking, running):
-                task.cancel()
+            for one in (looking, running, ending):
+                one.cancel()
             metering.close()
-            await asyncio.gather(looking, running, return_exceptions=True)
+            await asyncio.gather(looking, running, ending, return_exceptions=True)
             await transport.stop()
 
     async def _look(self, agent: Agent, signed: SignedPlan, metering: Metering) -> None:
@@ -277,6 +287,11 @@ class Site:
                 "roundelay ring accept."
             )
         return plans[-1]
+
+    async def _end_when_finished(self, signed: SignedPlan, agent: Agent) -> Ending:
+        """The model is written as soon as this site has it, whoever is still to be told."""
+        await agent.finished.wait()
+        return self._end(signed, agent.station.holder)
 
     def _end(self, signed: SignedPlan, holder: Holder) -> Ending:
         plan, me, held = signed.plan, holder.me, holder.held

@@ -19,7 +19,10 @@ def init(
     folder: Folder,
     name: Annotated[str, typer.Option(help="The site's name: letters, digits, - _ . and spaces, up to 40.")],
     address: Annotated[
-        str, typer.Option(help="host:port at which others can dial this site; empty where it only dials.")
+        str,
+        typer.Option(
+            help="host:port at which others can dial this site, or relay://host:port of a relay; empty where it only dials."
+        ),
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="A CSV file: the columns of its header go into the invitation, nothing else.")
@@ -89,7 +92,7 @@ def identity(folder: Folder, as_json: AsJson = False) -> None:
 def rekey(
     folder: Folder,
     address: Annotated[
-        str | None, typer.Option(help="host:port at which others can dial this site; by default the old one.")
+        str | None, typer.Option(help="host:port or relay://host:port, as for init; by default the old one.")
     ] = None,
     days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
     as_json: AsJson = False,

@@ -1,0 +1,40 @@
+"""What another site says is shown as it stands: no colours, no links, nothing that ends the line of progress."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from roundelay.agents.protocol.wire import Kind, pack_frame, pack_sentence
+from roundelay.agents.site.status import Watch
+from roundelay.cli import agent as command
+from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, packed, scene
+
+RECEIVER = 2
+
+
+@pytest.mark.parametrize("sentence", ["[link=https://example.org]All is well.[/link]", "It is [/red] closed."])
+def test_a_refusal_is_no_markup(sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    terminal = Console(file=shown, force_terminal=True, width=300, markup=False, highlight=False, emoji=False)
+    monkeypatch.setattr(command, "stderr_console", lambda: terminal)
+
+    async def play() -> None:
+        made = await scene(tmp_path)
+        assert made.baton is not None
+        await made.agent._deliver(SENDER, packed(made.baton, made.k))
+        refusal = pack_frame(Kind.REFUSAL, RUN_BYTES, 1, made.agent.station.standing.sent_k, pack_sentence(sentence))
+        await made.agent._deliver(RECEIVER, refusal)
+        telling = asyncio.create_task(command._progress([Watch(made.agent)]))
+        while sentence not in shown.getvalue():
+            assert not telling.done(), telling.exception()
+            await asyncio.sleep(0.01)
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        made.journal.close()
+
+    asyncio.run(asyncio.wait_for(play(), 120.0))
