@@ -49,6 +49,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder for the user alone, with those that it is in, and wait until each is on the disk."""
+    if not folder.parent.is_dir():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)  # also where it is there: whoever made it may have died before this
+
+
 def read_at_most(path: Path, most: int) -> bytes:
     """The content of a file up to one byte more than `most`, which tells that there is too much of it."""
     with open(path, "rb") as file:

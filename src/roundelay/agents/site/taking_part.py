@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
+from roundelay.agents.agreement.disk import make_private, sync_folder, write_new, write_whole
 from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
@@ -259,7 +259,7 @@ class Site:
             return self.options.seed
         path = self.home / "seed"
         if not path.exists():
-            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.home)
             write_new(path, system_secrets.token_bytes(8))
             sync_folder(self.home)
         return int.from_bytes(path.read_bytes(), "little")
