@@ -27,7 +27,7 @@ HEAVY: dict[str, Callable[[int], str]] = {
     "tables": lambda lines: "".join(f"[t{i}]\n" for i in range(20 * lines)),
     "inline tables": lambda lines: "".join(f"a{i}={{{'b.' * 30}c=1}}\n" for i in range(3 * lines)),
     "nested arrays": lambda lines: "".join(f"a{i}={'[' * 99}{']' * 99}\n" for i in range(lines)),
-    "numbers": lambda lines: "a=[\n" + ("1e5," * 99 + "\n") * lines + "]\n",
+    "numbers": lambda lines: "a=[\n" + ("1e5," * 99 + "\n") * (lines // 2) + "]\n",
     "comments": lambda lines: "#\n" * (100 * lines),
 }
 WHOLE = 18_000  # lines of 200 bytes, near the length that a file may have
