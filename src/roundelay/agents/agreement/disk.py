@@ -64,6 +64,32 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 @contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Show others that something is in use, by a lock on an empty file; one that dies lets go of it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether somebody shows that; whoever begins at this moment is not kept from it."""
+    if fcntl is None or not path.exists():
+        return False
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+@contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Let one process at a time do something, by a lock on an empty file; one that dies lets go of it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)

@@ -127,6 +127,7 @@ class Watch:
     privacy: PrivacyStatus | None = None
     residuals: list[Residuals] = field(default_factory=list)
     outcome: str = ""
+    visited_at: datetime | None = None
     _every: int = 1
     _seen: int = 0
     _last: float = 0.0
@@ -137,7 +138,7 @@ class Watch:
         now, held = time.monotonic(), self.agent.station.holder.held
         if self._last:
             self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
-        self._last = now
+        self._last, self.visited_at = now, datetime.now(UTC)
         if held.residuals is not None:
             self._seen += 1
             if self._seen % self._every == 0:
@@ -155,7 +156,7 @@ class Watch:
             run=plan.run,
             epoch=plan.epoch,
             algorithm=str(getattr(plan.algorithm, "name", plan.algorithm)),
-            doing=self._doing(),
+            doing=self.doing,
             members=tuple(self._member(number) for number in range(plan.agents)),
             order=plan.order,
             token_here=here,
@@ -165,7 +166,7 @@ class Watch:
             lap_seconds=self._lap,
             tolerance=plan.stopping.tolerance,
             residuals=tuple(self.residuals),
-            links=tuple(self._link(peer) for peer in sorted(agent.links)),
+            links=self.links,
             journal=JournalStatus(
                 standing.k,
                 standing.sent_k,
@@ -183,7 +184,9 @@ class Watch:
             sealed=asking is not None,
         )
 
-    def _doing(self) -> Doing:
+    @property
+    def doing(self) -> Doing:
+        """What the agent does now."""
         if self.agent.station.holder.finished:
             return "finished"
         if self.agent.paused:
@@ -203,6 +206,11 @@ class Watch:
         link = self.agent.links.get(number)
         name = self.agent.plan.members[number].name
         return MemberStatus(name, number == self.agent.me, link is not None, link is not None and link.up)
+
+    @property
+    def links(self) -> tuple[LinkStatus, ...]:
+        """The links to all neighbours."""
+        return tuple(self._link(peer) for peer in sorted(self.agent.links))
 
     def _link(self, peer: int) -> LinkStatus:
         health = self.agent.links[peer]
@@ -245,7 +253,7 @@ class JsonLog:
 class _Lines(RotatingFileHandler):
     """The files of a log, of which what can't be written is an error as of any other file."""
 
-    def handleError(self, record: logging.LogRecord) -> None:
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         raise
 
 

@@ -40,6 +40,7 @@ from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import LEAST_ROWS, Bookkeeper
 from roundelay.agents.site.proven import in_words
 from roundelay.agents.site.status import MOST_UNKNOWNS, PrivacyStatus, Watch
+from roundelay.agents.site.whereabouts import Presence
 from roundelay.kernels import Vector
 from roundelay.masks import AgreedPairs, PairSecrets, SeededPairs
 
@@ -116,9 +117,14 @@ class Site:
         self.name = load_identity(self.folder).name
         self.home = self.folder / "runs" / self.run_id
         self._seen = 0
+        self._presence = Presence(self.home, self.name, self.run_id, self.options.model)
 
     async def run(self) -> Ending:
         """Take part until the ring is done."""
+        with self._presence:
+            return await self._run()
+
+    async def _run(self) -> Ending:
         while True:
             signed = self._newest()
             journal = Journal(self.home, self.run_id, self.name)
@@ -171,6 +177,7 @@ class Site:
         self.watch = watch = Watch(agent)
         agent.on_visit = watch.visited
         self.on_epoch(watch)
+        self._presence.seen(watch)
         self.log("epoch", epoch=plan.epoch, members=plan.agents)
         looking = asyncio.create_task(self._look(agent, signed))
         running = asyncio.create_task(agent.run())
@@ -199,6 +206,8 @@ class Site:
         due, rest = FIRST_MEASURE if agent.station.holder.asking is None else 1, 0.0
         while True:
             await asyncio.sleep(LOOK_EVERY)
+            assert self.watch is not None
+            self._presence.seen(self.watch)
             if (self.home / PAUSED).exists() != agent.paused:
                 agent.resume() if agent.paused else agent.pause()
             if self._changed_folder() and self._newest().plan.epoch > signed.plan.epoch:
