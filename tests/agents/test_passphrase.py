@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from roundelay.agents.agreement.identity import load_identity, make_identity, renew_identity, save_identity
+from roundelay.agents.agreement.identity import _closed, load_identity, make_identity, renew_identity, save_identity
 from roundelay.agents.agreement.passphrase import DESCRIPTOR, passphrase
+from tests.agents.small_ring import small_ring
 
 WORDS = "correct horse, Ålesund"
 
@@ -83,6 +84,30 @@ def test_the_commands_ask_for_it(tmp_path: Path) -> None:
         said = roundelay(*who, told=words, folder=tmp_path)
         assert said.returncode == 2 and sentence in said.stderr and "Traceback" not in said.stderr, said.stderr
         assert WORDS not in said.stderr
+
+
+def test_an_agent_with_a_closed_key_takes_part(tmp_path: Path) -> None:
+    """The key signs, and opens the links; what is on disk stays closed."""
+    with small_ring(tmp_path) as ring:
+        oslo, *others = ring.seats
+        plain = (oslo.folder / "key.pem").read_bytes()
+        (oslo.folder / "key.pem").write_bytes(_closed(plain, WORDS.encode()))
+        (tmp_path / "passphrase").write_text(f"{WORDS}\n")
+        command = [sys.executable, "-m", "roundelay.cli", "agent", "--ring", str(ring.ring), "--folder", str(oslo.folder),
+                   "--data", str(oslo.data), "--out", str(oslo.model)]  # fmt: skip
+        for seat in others:
+            ring.start(seat)
+        with open(tmp_path / "passphrase") as words:
+            said = subprocess.run(
+                command, stdin=words, env=os.environ | {DESCRIPTOR: "0"}, capture_output=True, text=True, check=False
+            )
+        assert said.returncode == 0 and oslo.model.exists(), said.stderr
+        kept = [path.read_bytes() for path in oslo.folder.rglob("*") if path.is_file()]
+        assert not any(plain.splitlines()[1] in content or WORDS.encode() in content for content in kept)
+        # Whoever has the folder alone starts no agent with it; and where it stands is said without a key.
+        refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2 and "there is no terminal to ask for it" in refused.stderr
+        assert "has finished" in roundelay("ring", "status", "--folder", str(oslo.folder), folder=tmp_path).stdout
 
 
 def test_it_is_asked_for_twice_at_a_terminal_and_not_shown(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from roundelay.agents.agreement.invitations import read_invitation
 from roundelay.agents.agreement.plan import Column
 from roundelay.cli.app import app
 
-COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew", "ledger")
+COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew", "ledger", "status")
 Ring = Callable[..., Any]
 
 
