@@ -4,13 +4,14 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 
-.PHONY: demo test tests quick soak lint bench house field reproduce format clean help
+.PHONY: demo test tests quick soak lint audit bench house field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data by two methods, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
 	@echo "make quick   most tests, in a minute or so once they are compiled: no rings of processes, no browser, not the paper's study"
 	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
+	@echo "make audit   whether a hole is known in what a site installs; says so where nobody can be asked"
 	@echo "make lint    lint, types and import rules alone"
 	@echo "make bench   the compiled engine against plain C and compiled loops"
 	@echo "make house   how hard the house is to enter, in numbers; COMMIT=… puts another state beside it"
@@ -39,6 +40,9 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: .venv/installed-dev
+	@PYTHON=$(BIN)/python scripts/audit.sh
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/against_c.py

@@ -21,6 +21,7 @@ SLOW = (
     "agents/test_capture.py",
     "agents/test_chaos.py",
     "agents/test_damaged_journal.py",
+    "agents/test_doctor.py",
     "agents/test_endings.py",
     "agents/test_handshake.py",
     "agents/test_heavy.py",
@@ -32,6 +33,7 @@ SLOW = (
     "agents/test_rehearsal.py",
     "agents/test_ring_cli.py",
     "agents/test_schedules.py",
+    "agents/test_status_command.py",
     "agents/test_trouble.py",
     "agents/test_ways.py",
     "agents/test_wishes.py",
@@ -49,6 +51,7 @@ SLOW = (
     "privacy/test_defended.py",
     "reference",
     "test_contributing.py",
+    "test_deployment.py",
 )
 
 # What a shell may have set: how wide and how coloured programs print, and who else is asked for what is on this machine.

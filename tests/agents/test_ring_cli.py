@@ -16,7 +16,7 @@ from roundelay.agents.agreement.plan import Column
 from roundelay.agents.agreement.policy import ANYTHING, POLICY, write_policy
 from roundelay.cli.app import app
 
-COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew", "ledger")
+COMMANDS = ("init", "identity", "rekey", "plan", "show", "accept", "drop", "join", "renew", "ledger", "status")
 Ring = Callable[..., Any]
 
 

@@ -15,7 +15,7 @@ import typer
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json, stderr_console
-from roundelay.cli.ring.files import DespiteDifference, Folder, read_plan
+from roundelay.cli.ring.files import DespiteDifference, Folder, read_plan, warn_of_open_files
 from roundelay.cli.ring.words import print_coefficients
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def agent(
     )  # fmt: skip
     local = _local(plan, data, target, objective)
     console = stderr_console()
+    warn_of_open_files(folder)
     for flag, given in (("--experiment-seed", experiment_seed is not None), ("--experiment-no-tls", experiment_no_tls)):
         if given:
             console.print(f"{flag} is on: this run hides nothing. Never use it with data that matter.")

@@ -13,6 +13,7 @@ from roundelay.cli.audit import audit
 from roundelay.cli.bench import bench
 from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
+from roundelay.cli.doctor import doctor
 from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
 from roundelay.cli.field import field
 from roundelay.cli.relay import relay
@@ -76,6 +77,7 @@ app.command(short_help="Make every figure of the paper and judge its claims.")(r
 app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
 app.command(short_help="Take part in a ring of real sites.")(agent)
+app.command(short_help="Say what may keep a site's agent from running.")(doctor)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
 app.command(short_help="Let sites meet that can only dial out.")(relay)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)

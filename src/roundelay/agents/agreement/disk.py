@@ -49,10 +49,44 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder for the user alone, with those that it is in, and wait until each is on the disk."""
+    if not folder.parent.is_dir():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)  # also where it is there: whoever made it may have died before this
+
+
 def read_at_most(path: Path, most: int) -> bytes:
     """The content of a file up to one byte more than `most`, which tells that there is too much of it."""
     with open(path, "rb") as file:
         return file.read(most + 1)
+
+
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Show others that something is in use, by a lock on an empty file; one that dies lets go of it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether somebody shows that; whoever begins at this moment is not kept from it."""
+    if fcntl is None or not path.exists():
+        return False
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 @contextmanager

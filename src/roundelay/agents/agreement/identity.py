@@ -10,6 +10,7 @@ from pathlib import Path
 
 from roundelay.agents.agreement.disk import PUBLIC, sync_folder, write_new
 from roundelay.agents.agreement.names import check_site_name
+from roundelay.agents.agreement.passphrase import passphrase
 from roundelay.kernels.checks import whole_number
 from roundelay.tables import in_short
 
@@ -19,6 +20,7 @@ try:
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
         Encoding,
         NoEncryption,
         PrivateFormat,
@@ -33,6 +35,7 @@ except ImportError:
 LONGEST_CERTIFICATE = 4096
 KEY_FILE, CERTIFICATE_FILE = "key.pem", "certificate.pem"
 MOST_DAYS = 36_500
+CLOSED = b"ENCRYPTED PRIVATE KEY"  # in the first line of a key that needs a passphrase
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,11 @@ def sign(identity: Identity, data: bytes) -> bytes:
 # ---------------------------------------------------------------- its folder
 
 
-def save_identity(folder: Path, identity: Identity) -> None:
-    """Write the identity into a folder that only this user may enter; one that is there stays as it is."""
+def save_identity(folder: Path, identity: Identity, words: bytes = b"") -> None:
+    """Write the identity into a folder that only this user may enter; one that is there stays as it is.
+
+    Where there are `words`, a passphrase, the key is closed by them.
+    """
     folder = Path(folder)
     for file in (KEY_FILE, CERTIFICATE_FILE):
         if (folder / file).exists():
@@ -93,17 +99,18 @@ def save_identity(folder: Path, identity: Identity) -> None:
                 f"The folder {folder} has an identity already, and it is never overwritten: choose another folder."
             )
     _make_private(folder)
-    _write(folder, identity)
+    _write(folder, identity, words)
 
 
 def renew_identity(folder: Path, fresh: Identity) -> None:
     """Write new keys beside the old ones, with which the site is in its rings until they are planned with the new."""
     folder = Path(folder)
     held = identities(folder)
+    words = passphrase() if CLOSED in (folder / KEY_FILE).read_bytes() else b""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".keys-") as place:
         whole = Path(place) / "whole"
         whole.mkdir(mode=0o700)
-        _write(whole, fresh)
+        _write(whole, fresh, words)
         whole.rename(_later_keys(folder, len(held)))
     sync_folder(folder)
 
@@ -126,8 +133,8 @@ def _later_keys(folder: Path, renewals: int) -> Path:
     return folder / f"keys-{renewals + 1}"
 
 
-def _write(folder: Path, identity: Identity) -> None:
-    write_new(folder / KEY_FILE, identity.key)
+def _write(folder: Path, identity: Identity, words: bytes) -> None:
+    write_new(folder / KEY_FILE, _closed(identity.key, words))
     write_new(folder / CERTIFICATE_FILE, identity.certificate.encode(), PUBLIC)
     sync_folder(folder)
 
@@ -140,6 +147,7 @@ def _read(folder: Path) -> Identity:
             f"The folder {folder} has no whole identity, {Path(missing.filename).name} is missing: make one by "
             "roundelay ring init, or name the folder that has it."
         ) from None
+    key = _opened(key, folder / KEY_FILE)
     try:
         text = certificate.decode("ascii")
         identity = Identity(site_of(text), key, text)
@@ -152,6 +160,29 @@ def _read(folder: Path) -> Identity:
             "restore the folder from a copy, or make another identity and let the ring renew it."
         )
     return identity
+
+
+def _closed(key: bytes, words: bytes) -> bytes:
+    """The key as it stands on disk: closed by a passphrase, or as it is without any."""
+    if not words:
+        return key
+    return load_pem_private_key(key, None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(words)
+    )
+
+
+def _opened(key: bytes, path: Path) -> bytes:
+    """The key as it is used, in memory only; the passphrase is asked for where it needs one."""
+    if CLOSED not in key:
+        return key
+    words = passphrase()
+    try:
+        private = load_pem_private_key(key, words)
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError(
+            f"The passphrase does not open {path}, or the file is damaged: try again, or restore the folder from a copy."
+        ) from None
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _make_private(folder: Path) -> None:

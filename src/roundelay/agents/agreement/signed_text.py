@@ -20,8 +20,9 @@ except ImportError:
     ) from None
 
 MOST_BYTES = 4 * 2**20
-# Keys with many dots would keep the parser busy for hours; no file of ours has such lines.
-LONGEST_LINE, MOST_DOTS = 500, 100
+# What keeps the parser busy, and no file of ours has: keys with many dots, tables deep inside others, and millions of small pieces.
+LONGEST_LINE, MOST_DOTS, DEEPEST_TABLE, MOST_PIECES = 500, 100, 4, 200_000
+_PIECES = (b"\n", b".", b",", b"=", b"[", b"{")
 
 HEAD = b"[signature]\n"
 _TAIL = re.compile(rb'\[signature\]\nvalue = "([A-Za-z0-9+/]{1,200}={0,2})"\n')
@@ -52,9 +53,16 @@ def split_signature(text: bytes, where: str) -> tuple[bytes, bytes]:
 
 def parsed(body: bytes, where: str) -> dict[str, Any]:
     """The tables of the text."""
-    if any(len(line) > LONGEST_LINE or line.count(b".") > MOST_DOTS for line in body.split(b"\n")):
+    lines = body.split(b"\n")
+    if any(len(line) > LONGEST_LINE or line.count(b".") > MOST_DOTS for line in lines):
         raise ValueError(
             f"{where} has a line of more than {LONGEST_LINE} bytes or {MOST_DOTS} dots: it is not a file of a ring."
+        )
+    if any(line.lstrip().startswith(b"[") and line.count(b".") > DEEPEST_TABLE for line in lines):
+        raise ValueError(f"{where} has a table inside more than {DEEPEST_TABLE} others: it is not a file of a ring.")
+    if sum(map(body.count, _PIECES)) > MOST_PIECES:
+        raise ValueError(
+            f"{where} has more than {MOST_PIECES} lines, keys, commas and brackets: it is not a file of a ring."
         )
     try:
         return tomllib.loads(body.decode("utf-8"))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.agents.agreement.disk import sync_folder
+from roundelay.agents.agreement.disk import make_private, sync_folder
 from roundelay.agents.protocol.asking import Answered
 from roundelay.agents.protocol.baton import Phase, Reason
 from roundelay.agents.protocol.holder import Holder
@@ -182,7 +182,7 @@ class Journal:
         self.folder = folder
         self._slot = 0
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(folder)
             self._database = sqlite3.connect(
                 folder / "journal.db", isolation_level=None, timeout=0.0, check_same_thread=False
             )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Literal
 
+from roundelay.agents.agreement.disk import make_private
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.protocol.holder import Residuals
@@ -17,6 +21,8 @@ Doing = Literal["waiting", "working", "paused", "finished"]
 
 # Where there are more residuals than this, every other one is forgotten.
 MOST_RESIDUALS = 400
+# Bytes of a file of the log, and how many older ones are kept: a line takes some two hundred.
+LARGEST_LOG, OLDER_LOGS = 10_000_000, 4
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class Watch:
     privacy: PrivacyStatus | None = None
     residuals: list[Residuals] = field(default_factory=list)
     outcome: str = ""
+    visited_at: datetime | None = None
     _every: int = 1
     _seen: int = 0
     _last: float = 0.0
@@ -154,7 +161,7 @@ class Watch:
         now, held = time.monotonic(), self.agent.station.holder.held
         if self._last:
             self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
-        self._last = now
+        self._last, self.visited_at = now, datetime.now(UTC)
         if held.residuals is not None:
             self._seen += 1
             if self._seen % self._every == 0:
@@ -172,7 +179,7 @@ class Watch:
             run=plan.run,
             epoch=plan.epoch,
             algorithm=str(getattr(plan.algorithm, "name", plan.algorithm)),
-            doing=self._doing(),
+            doing=self.doing,
             members=tuple(self._member(number) for number in range(plan.agents)),
             order=plan.order,
             token_here=here,
@@ -182,7 +189,7 @@ class Watch:
             lap_seconds=self._lap,
             tolerance=plan.stopping.tolerance,
             residuals=tuple(self.residuals),
-            links=tuple(self._link(peer) for peer in sorted(agent.links)),
+            links=self.links,
             journal=JournalStatus(
                 standing.k,
                 standing.sent_k,
@@ -200,7 +207,9 @@ class Watch:
             sealed=asking is not None,
         )
 
-    def _doing(self) -> Doing:
+    @property
+    def doing(self) -> Doing:
+        """What the agent does now."""
         if self.agent.station.holder.finished:
             return "finished"
         if self.agent.paused:
@@ -221,6 +230,11 @@ class Watch:
         name = self.agent.plan.members[number].name
         return MemberStatus(name, number == self.agent.me, link is not None, link is not None and link.up)
 
+    @property
+    def links(self) -> tuple[LinkStatus, ...]:
+        """The links to all neighbours."""
+        return tuple(self._link(peer) for peer in sorted(self.agent.links))
+
     def _link(self, peer: int) -> LinkStatus:
         health = self.agent.links[peer]
         trouble = health.refused or ("" if health.up else self.agent.transport.trouble(peer))
@@ -235,11 +249,15 @@ class Watch:
 
 
 class JsonLog:
-    """The log: a line of JSON an event, with who and which hand-over; only whole numbers and words, never a coordinate or a residual."""
+    """The log: a line of JSON an event, with who and which hand-over; only whole numbers and words, never a coordinate or a residual.
+
+    A file of it grows to 10 MB, and four older ones are kept beside it; no line is torn between two of them.
+    """
 
     def __init__(self, path: Path, site: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file = path.open("a", encoding="utf-8", buffering=1)
+        make_private(path.parent)
+        _end_last_line(path)
+        self._lines = _Lines(path, maxBytes=LARGEST_LOG, backupCount=OLDER_LOGS, encoding="utf-8")
         self._site = site
 
     def __call__(self, event: str, **about: str | int) -> None:
@@ -248,8 +266,24 @@ class JsonLog:
             if not isinstance(value, (str, int)):
                 raise TypeError(f"The log of {event!r} would hold {name}, which is neither a whole number nor words.")
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "site": self._site, "event": event}
-        self._file.write(json.dumps(line | about, ensure_ascii=False) + "\n")
+        self._lines.handle(logging.makeLogRecord({"msg": json.dumps(line | about, ensure_ascii=False)}))
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._lines.close()
+
+
+class _Lines(RotatingFileHandler):
+    """The files of a log, of which what can't be written is an error as of any other file."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        raise
+
+
+def _end_last_line(path: Path) -> None:
+    """End a line in the middle of which the disk was full or the power failed, so that the next one stands by itself."""
+    if path.exists() and path.stat().st_size:
+        with path.open("rb+") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")

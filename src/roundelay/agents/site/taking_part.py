@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
+from roundelay.agents.agreement.disk import make_private, sync_folder, write_new, write_whole
 from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
@@ -46,6 +46,7 @@ from roundelay.agents.site.metering import (
     PrivacyLimitError as PrivacyLimitError,
 )
 from roundelay.agents.site.status import PrivacyStatus, Watch
+from roundelay.agents.site.whereabouts import Presence
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 
@@ -111,6 +112,7 @@ class Site:
         self.name = load_identity(self.folder).name
         self.home = self.folder / "runs" / self.run_id
         self._seen = 0
+        self._presence = Presence(self.home, self.name, self.run_id, self.options.model)
 
     async def run(self) -> Ending:
         """Take part until the ring is done."""
@@ -118,6 +120,10 @@ class Site:
         later = ("cryptography.hazmat.primitives.kdf.hkdf", "encodings.idna")
         for module in (*later, "roundelay.agents.site.meter") if self.options.meter else later:
             import_module(module)
+        with self._presence:
+            return await self._run()
+
+    async def _run(self) -> Ending:
         while True:
             signed = self._newest()
             books = self._books(signed)
@@ -185,6 +191,7 @@ class Site:
 
         agent.on_visit = visited
         self.on_epoch(watch)
+        self._presence.seen(watch)
         self.log("epoch", epoch=plan.epoch, members=plan.agents)
         looking = asyncio.create_task(self._look(agent, signed, metering))
         running = asyncio.create_task(agent.run())
@@ -214,6 +221,8 @@ class Site:
         """Look for what the operator has decided, and keep the privacy meter going."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
+            assert self.watch is not None
+            self._presence.seen(self.watch)
             if self.options.meter:
                 metering.keep_going()
             if ((self.home / PAUSED).exists() or (self.options.meter and metering.holds)) != agent.paused:
@@ -240,7 +249,7 @@ class Site:
             return self.options.seed
         path = self.home / "seed"
         if not path.exists():
-            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.home)
             write_new(path, system_secrets.token_bytes(8))
             sync_folder(self.home)
         return int.from_bytes(path.read_bytes(), "little")

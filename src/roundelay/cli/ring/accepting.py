@@ -10,7 +10,7 @@ import typer
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
-from roundelay.cli.ring.files import DespiteDifference, Folder, RingFile, read_plan
+from roundelay.cli.ring.files import DespiteDifference, Folder, RingFile, read_plan, warn_of_open_files
 from roundelay.cli.ring.words import plan_content, print_findings, print_plan, what_new_sums_tell
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def accept(
     if as_json and not yes:
         raise ValueError("With --json nothing is asked: look at the file by roundelay ring show, and then add --yes.")
     signed = read_plan(ring)
+    warn_of_open_files(folder)
     check_acceptable(folder, signed)
     site = identity_for(folder, signed.plan).name
     new, follows = _new(signed, folder), what_new_sums_tell(signed, folder)

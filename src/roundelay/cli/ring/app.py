@@ -13,6 +13,7 @@ from roundelay.cli.ring.demo import demo
 from roundelay.cli.ring.ledger import ledger
 from roundelay.cli.ring.planning import plan
 from roundelay.cli.ring.site import identity, init, pause, rekey, resume, stop
+from roundelay.cli.ring.status import status
 from roundelay.cli.ring.up import up
 
 
@@ -55,6 +56,7 @@ ring.command(short_help="Plan the next epoch without some sites.")(drop)
 ring.command(short_help="Plan the next epoch with new sites.")(join)
 ring.command(short_help="Plan the next epoch with a new key of a member.")(renew)
 ring.command(short_help="Say to which sums a site has added, and check its ledger.")(ledger)
+ring.command(short_help="Say what a site's agent is doing.")(status)
 ring.command(short_help="Let the agent keep the token when it comes.")(pause)
 ring.command(short_help="Let the agent go on after a pause.")(resume)
 ring.command(short_help="Ask the whole ring to stop where it is.")(stop)

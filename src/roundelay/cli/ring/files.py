@@ -40,6 +40,14 @@ def read_plan(path: Path) -> SignedPlan:
     return read_ring(read_at_most(path, MOST_BYTES), str(path))
 
 
+def warn_of_open_files(folder: Path) -> None:
+    """Say where others on this machine could get at the site's keys."""
+    from roundelay.agents.agreement.permissions import open_to_others
+
+    for sentence, command in open_to_others(folder):
+        typer.echo(f"{sentence} Close it by {command}", err=True)
+
+
 def read_invitations(paths: Sequence[Path]) -> list[Invitation]:
     """The invitations in these files."""
     from roundelay.agents.agreement.disk import read_at_most

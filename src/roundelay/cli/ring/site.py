@@ -29,13 +29,17 @@ def init(
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to be explained; it must be in the header.")] = None,
     days: Annotated[int, typer.Option(help="How many days the certificate is good for.")] = 730,
+    closed: Annotated[
+        bool, typer.Option("--passphrase", help="Close the key on disk by a passphrase, which every start then needs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a site's keys, its certificate, its policy and its invitation.
 
     The keys stay in the folder, which only you can read. In policy.toml there stands what the site takes part in: read
     it, and change what you want otherwise. The invitation has no secret: send it to the other sites, and
-    read the fingerprint to them over the telephone.
+    read the fingerprint to them over the telephone. With --passphrase the key is closed on disk: whatever needs it then asks
+    at the terminal, or reads the first line of the file descriptor that ROUNDELAY_PASSPHRASE_FD names.
 
     \b
     Example:
@@ -44,12 +48,13 @@ def init(
     from roundelay.agents.agreement.disk import PUBLIC, write_whole
     from roundelay.agents.agreement.identity import fingerprint, make_identity, save_identity
     from roundelay.agents.agreement.invitations import write_invitation
+    from roundelay.agents.agreement.passphrase import new_passphrase
     from roundelay.agents.agreement.policy import POLICY, write_policy
 
     columns = _columns(data, target)
     made = make_identity(name, days)
     text = write_invitation(made, address, columns)  # refuses what can't be sent before anything is written
-    save_identity(folder, made)
+    save_identity(folder, made, new_passphrase() if closed else b"")
     write_policy(folder)
     path = _invitation_of(folder, name)
     write_whole(path, text, PUBLIC)

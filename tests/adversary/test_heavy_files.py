@@ -1,0 +1,70 @@
+"""A file of a ring from a stranger, made to keep the parser busy for as long as it can: refused before it is parsed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+
+import pytest
+
+from roundelay.agents.agreement import signed_text
+from roundelay.agents.agreement.epochs import plan_ring
+from roundelay.agents.agreement.invitations import read_invitation, write_invitation
+from roundelay.agents.agreement.plan import Column, Stopping
+from roundelay.agents.agreement.ringfile import read_ring, write_ring
+from roundelay.agents.agreement.signed_text import MOST_BYTES, parsed
+from tests.agents.conftest import ALGORITHM, TASK, invited, site
+from tests.agents.test_invitations import with_signature
+
+DEEP = ".".join("a" * 99)
+# What a line of each costs grows with the depth of all above it, or there are as many as go into a file.
+HEAVY: dict[str, Callable[[int], str]] = {
+    "deep keys in a deep table": lambda lines: f"[{DEEP}]\n" + "".join(f"{DEEP}.b{i}=1\n" for i in range(lines)),
+    "many keys in a deep table": lambda lines: f"[{DEEP}]\n" + "".join(f"b{i}=1\n" for i in range(20 * lines)),
+    "deep keys in many tables": lambda lines: f"[[a]]\n{DEEP}=1\n" * lines,
+    "deep tables": lambda lines: "".join(f"[{DEEP}.b{i}]\n" for i in range(lines)),
+    "deep keys": lambda lines: "".join(f"{DEEP}.b{i}=1\n" for i in range(lines)),
+    "tables": lambda lines: "".join(f"[t{i}]\n" for i in range(20 * lines)),
+    "inline tables": lambda lines: "".join(f"a{i}={{{'b.' * 30}c=1}}\n" for i in range(3 * lines)),
+    "nested arrays": lambda lines: "".join(f"a{i}={'[' * 99}{']' * 99}\n" for i in range(lines)),
+    "numbers": lambda lines: "a=[\n" + ("1e5," * 99 + "\n") * (lines // 2) + "]\n",
+    "comments": lambda lines: "#\n" * (100 * lines),
+}
+WHOLE = 18_000  # lines of 200 bytes, near the length that a file may have
+
+
+@pytest.mark.parametrize("heavy", HEAVY)
+def test_a_file_that_keeps_the_parser_busy_is_refused_before_it_is_parsed(
+    heavy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAVY[heavy](WHOLE).encode()
+    assert len(text) < 1.2 * MOST_BYTES
+    assert tomllib.loads(HEAVY[heavy](20)) or heavy == "comments"  # nothing else is wrong with it
+    parsings: list[str] = []
+    monkeypatch.setattr(signed_text.tomllib, "loads", parsings.append)
+    with pytest.raises(ValueError, match=r"the file has .*: it is not a file of a ring\."):
+        parsed(text, "the file")
+    assert not parsings
+    for read in (read_ring, read_invitation):
+        with pytest.raises(ValueError, match="it is not a file of a ring"):
+            read(with_signature(text[: text.rindex(b"\n", 0, MOST_BYTES - 1000) + 1], site("Oslo")), "the file")
+    assert not parsings
+
+
+@pytest.mark.parametrize("heavy", HEAVY)
+def test_without_the_limits_it_is_parsed(heavy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("DEEPEST_TABLE", "MOST_PIECES"):
+        monkeypatch.setattr(signed_text, limit, 10**9)
+    parsings: list[str] = []
+    monkeypatch.setattr(signed_text.tomllib, "loads", parsings.append)
+    parsed(HEAVY[heavy](WHOLE).encode(), "the file")
+    assert len(parsings) == 1
+
+
+def test_large_rings_and_wide_tables_are_far_below_the_limits() -> None:
+    columns = (*(Column(f"marker {i}", "mmol/l") for i in range(3_000)), *TASK.features, Column("outcome"))
+    text = write_invitation(site("Oslo"), "a." * 100 + "org:7443", columns)
+    assert read_invitation(text, "the invitation").columns == columns
+    members = [invited(site(name)) for name in ("Oslo", *(f"site {i}" for i in range(200)))]
+    plan = plan_ring(members, None, ALGORITHM, TASK, Stopping())
+    assert read_ring(write_ring(plan, site("Oslo")), "the ring file").plan.agents == 201
