@@ -25,10 +25,9 @@ SITES, DIM = 4, 3
 Meddle = Callable[[Baton], Baton]
 
 
-def holders(optimiser: object, questions: int = 50) -> list[Holder]:
-    plan = ring_plan(
-        [f"site{me}" for me in range(SITES)], rl.SealedLaps(optimiser), DIM, Stopping(1e-9, questions=questions)
-    )  # type: ignore[arg-type]
+def holders(optimiser: object, questions: int = 50, wide: bool = False) -> list[Holder]:
+    algorithm = rl.SealedLaps(optimiser, wide=wide)  # type: ignore[arg-type]
+    plan = ring_plan([f"site{me}" for me in range(SITES)], algorithm, DIM, Stopping(1e-9, questions=questions))
     return [Holder(plan, me, Known(least_squares(me, DIM)), 1, SeededPairs(1)) for me in range(SITES)]
 
 
@@ -92,7 +91,7 @@ def of_another_member_state(told_otherwise: bool) -> tuple[np.ndarray, np.ndarra
             baton = baton._replace(numbers=numbers)
         move = ring[1].act(baton)
         assert move is not None and ring[1].asking is not None
-        words.append(move.baton.numbers[DIM:] - baton.numbers[DIM:])
+        words.append(move.baton.numbers[DIM:-1] - baton.numbers[DIM:-1])
         point = ring[1].asking.place.point
         answers.append(np.append(ring[1].problem.value(0, point), ring[1].problem.gradient(0, point)))
     grid = rl.SealedLaps().grid
@@ -118,9 +117,42 @@ def test_members_who_were_told_different_things_form_no_sum() -> None:
         baton = ring[2].act(asked).baton  # type: ignore[union-attr]
         numbers = np.concatenate([told.view(np.uint64), baton.numbers[DIM:]])
         baton = ring[3].act(baton._replace(numbers=numbers)).baton  # type: ignore[union-attr]
-        total = rl.SealedLaps().grid.decode(baton.numbers[DIM:])
+        total = rl.SealedLaps().grid.decode(baton.numbers[DIM:-1])
         truth = sum(least_squares(me, DIM).gradient(0, told) for me in range(SITES))
         assert (np.abs(total[1:] - truth).max() > 100.0) == behind_their_backs
+
+
+TOLD = (rl.NormalEquations(), rl.ConjugateGradients(), rl.Newton(), rl.LBFGS())
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("optimiser", TOLD, ids=lambda one: type(one).__name__)
+def test_a_sum_whose_masks_do_not_cancel_is_no_sum(optimiser: object, wide: bool) -> None:
+    """One member is told other things, the others the same: in any lap, also one that only tells where the point is."""
+    asked = {
+        move.baton.hop: move.baton.purpose
+        for move in hand_overs(holders(optimiser, wide=wide))
+        if move.baton.phase == Phase.ASK
+    }
+    with_something_told = [hop for hop, kind in asked.items() if numbers_told(kind, DIM)]
+    assert len(with_something_told) >= 1
+    for hop in with_something_told:
+        told = numbers_told(asked[hop], DIM)
+
+        def meddled(move: HandOver, behind: bool, hop: int = hop, told: int = told) -> HandOver:
+            baton = move.baton
+            if baton.phase != Phase.ASK or baton.hop != hop or move.receiver not in (2, 3) or baton.step > 3:
+                return move
+            numbers = np.array(baton.numbers)
+            numbers[:told] = (numbers[:told].view(np.float64) + (0.25 if behind else -0.25)).view(np.uint64)
+            return move._replace(baton=baton._replace(numbers=numbers))
+
+        with pytest.raises(BatonError, match=f"masks of question {hop} did not cancel"):
+            ring = holders(optimiser, wide=wide)
+            move = ring[0].first()
+            while move is not None:
+                move = meddled(move, behind=move.receiver == 2)
+                move = ring[move.receiver].act(move.baton)
 
 
 @pytest.mark.parametrize("hop", [0, 1, 3, 7])
@@ -158,7 +190,7 @@ def test_a_step_needs_a_direction() -> None:
     ring = holders(rl.ConjugateGradients())
     baton = next(hand_overs(ring)).baton
     kind = Asked.GRADIENT | STEP
-    numbers = np.zeros(numbers_told(kind, DIM) + DIM, np.uint64)
+    numbers = np.zeros(numbers_told(kind, DIM) + DIM + 1, np.uint64)
     with pytest.raises(BatonError, match="no direction has been told"):
         ring[1].check(baton._replace(purpose=kind, numbers=numbers), None)
 

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
+from roundelay.agents.protocol.baton import Baton, Phase
+from roundelay.agents.protocol.holder import Holder
 from roundelay.kernels import CONCEAL, normals
+from roundelay.masks import SeededPairs
 from roundelay.transcripts import Eavesdropper
+from tests.agents.world import least_squares, ring_plan
 from tests.defences.support import quick
 from tests.engine.support import mutated, trace
 
@@ -121,7 +127,7 @@ def test_the_noise_hides_H_if_it_decays_more_slowly_than_the_method_converges_an
 
 MUTATIONS = [
     ("conceal", "change[d] += size * noise[d]", "change[d] += 0.0 * noise[d]"),
-    ("conceal", "-defence.rate * at.turn", "-defence.rate"),
+    ("conceal", "-defence.rate * (at.turn - defence.since)", "-defence.rate"),
     ("conceal", "defence.scale * math", "1.0 * math"),
     ("visit", "conceal(method.defence, at, change)", "pass"),
     ("visit", "share[i, d] += whole * (moved - token[d])", "share[i, d] += whole * (moved - token[d]) + 0.01"),
@@ -135,6 +141,33 @@ def test_one_changed_symbol_is_noticed():
     for slot, old, new in MUTATIONS:
         wrong = trace(NOISY, PROBLEM, network, 40, prepared=mutated(NOISY, PROBLEM, network, slot, old, new))
         assert np.abs(wrong.tokens - right.tokens).max() > 1e-6, (slot, new)
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+def test_noise_may_begin_late(engine):
+    late, early = (rl.ContributionNoise(2.0, 0.8, since=3), rl.ContributionNoise(2.0 * 0.8**-3, 0.8))
+    tokens = [
+        quick(replace(NOISY, defence=one), PROBLEM, 80, seed=5, transcript=True, engine=engine).transcript.tokens
+        for one in (late, early, NOISY.defence)
+    ]
+    np.testing.assert_allclose(tokens[0], tokens[1], rtol=1e-10)
+    assert np.abs(tokens[0] - tokens[2]).max() > 0.1
+
+
+def test_a_member_that_adds_noise_after_thousands_of_visits_adds_as_much_as_at_first():
+    """Decayed since its first visit it would be 1e-312, and what makes up for that is no number."""
+    plan = ring_plan([f"site{me}" for me in range(4)], rl.IADMM(), 2, Stopping(None, 10**6))
+    contributions = []
+    for noisy in (False, True):
+        member = Holder(plan, 1, Known(least_squares(1, 2)), 7, SeededPairs(7))
+        member.held.visits = 2500
+        if noisy:
+            member.add_noise()
+        move = member.act(Baton(Phase.ITERATE, 10_001, 0, 0, 0, 0, np.zeros(2)))
+        contributions.append(plan.agents * move.baton.numbers)
+    drawn = np.zeros(2)
+    normals(7, 1, 10_001, CONCEAL, drawn)
+    np.testing.assert_allclose(contributions[1] - contributions[0], drawn, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

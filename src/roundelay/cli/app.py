@@ -16,6 +16,7 @@ from roundelay.cli.demo import demo
 from roundelay.cli.doctor import doctor
 from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
 from roundelay.cli.field import field
+from roundelay.cli.model import model
 from roundelay.cli.relay import relay
 from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
@@ -79,6 +80,7 @@ app.command(short_help="Every method of the field in one table.")(field)
 app.command(short_help="Take part in a ring of real sites.")(agent)
 app.command(short_help="Say what may keep a site's agent from running.")(doctor)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
+app.add_typer(model, short_help="Check that every site has signed a model.")
 app.command(short_help="Let sites meet that can only dial out.")(relay)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
@@ -95,7 +97,7 @@ def main() -> None:
 
 def _add_commands() -> None:
     """Those of installed packages; none takes the place of another."""
-    known = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands} | {"ring"}
+    known = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands} | {"ring", "model"}
     for word, command in registered(Command).items():
         if word in known:
             raise ValueError(

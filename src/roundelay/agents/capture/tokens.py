@@ -157,7 +157,9 @@ def captured_laps(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: R
                 np.array([batons[k].step - 1 for k in lap], np.int64),
                 np.array([ends[k].sender for k in lap], np.int64),
                 np.array([ends[k].receiver for k in lap], np.int64),
-                np.array([batons[k].numbers[told:] for k in lap], np.uint64),
+                np.array(
+                    [batons[k].numbers[told : -grid.words] for k in lap], np.uint64
+                ),  # without the count of members
                 getattr(grid, "bits", 0),
                 len(plan.order),
                 plan.agents,

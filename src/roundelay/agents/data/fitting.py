@@ -117,10 +117,14 @@ class RowsFit:
 
     def standard(self, told: tuple[Vector, ...]) -> Standard | None:
         """The statistics of all rows of all sites; under a promise nobody knows them."""
-        if self.task.promise is not None:
-            return None
-        names = [str(column) for column in self.task.features]
-        return standard_of(told[0][1:], told[1][1:], names, self.task.standardise)
+        return standard_of_all(self.task, told)
+
+
+def standard_of_all(task: Task, told: tuple[Vector, ...]) -> Standard | None:
+    """The statistics that the sums before the fit tell; None where there are none."""
+    if not sums_of(task):
+        return None
+    return standard_of(told[0][1:], told[1][1:], [str(column) for column in task.features], task.standardise)
 
 
 def sums_of(task: Task) -> tuple[int, ...]:

@@ -72,12 +72,31 @@ class PrivacyNotes:
 
 
 @dataclass(frozen=True)
+class SignedEnd:
+    """How a run ended as every member has signed it: `signatures` in the order of the members, as hexadecimal digits.
+
+    `reason`, `by` and `hop` are as the ring counts them, `told` has the sums before the fit, and `asked` and `totals` are the digests of
+    all questions and of what they came to. `point` is that at which the ring ended, in its own units; it is empty where there are
+    too many unknowns, which stand in a file beside.
+    """
+
+    hop: int
+    reason: int
+    by: int
+    told: tuple[tuple[float, ...], ...]
+    asked: str
+    totals: str
+    point: tuple[float, ...]
+    signatures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ModelNotes:
     """Where a model comes from: the run and its epoch, how many hops it took, who took part, and why it stopped.
 
     `standard` has the statistics of all rows in raw units (None for a custom objective) and `ring_digest` is that of
     the ring file. Of sealed laps, `questions` is how many were asked, and `doubt` says what of that was not as agreed; `privacy` is
-    the promise of ε, where there is one, under which nobody knows the statistics.
+    the promise of ε, where there is one, under which nobody knows the statistics. `end` is what all members have signed.
     """
 
     run: str
@@ -91,6 +110,7 @@ class ModelNotes:
     questions: int = 0
     doubt: str = ""
     privacy: PrivacyNotes | None = None
+    end: SignedEnd | None = None
 
 
 @dataclass(frozen=True)
@@ -99,14 +119,14 @@ class StoredModel:
 
     model: Model
     about: ModelNotes
-    format: Literal[3]
+    format: Literal[4]
 
 
 def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    content = msgspec.json.encode(StoredModel(model, about, 3), enc_hook=lambda value: value.tolist())
+    content = msgspec.json.encode(StoredModel(model, about, 4), enc_hook=lambda value: value.tolist())
     _write(Path(path), msgspec.json.format(content, indent=2) + b"\n")
 
 

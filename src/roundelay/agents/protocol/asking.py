@@ -111,7 +111,7 @@ def question_sizes(plan: RingPlan) -> dict[int, int]:
         return {}
     dim, words = plan.dim, plan.algorithm.grid.words
     return {
-        kind: numbers_told(kind, dim) + words * numbers_asked(asked, dim)
+        kind: numbers_told(kind, dim) + words * (numbers_asked(asked, dim) + 1)  # the last is the count
         for asked in plan.choice.optimiser.asks
         for kind in kinds_of(asked)
     }
@@ -158,6 +158,8 @@ class Asking:
         self.elsewhere: list[Vector] = []
         self._optimising: Optimising | None = None
         self._partners = others(self.me, self.plan.agents)
+        # One step of the grid, which each member adds behind its answer, without noise: where the masks cancel all are counted.
+        self._one = np.eye(1, self.algorithm.grid.words, dtype=np.uint64)[0]
 
     # ------------------------------------------------------------ what all know
 
@@ -244,7 +246,13 @@ class Asking:
         """The lap is closed: the masks have cancelled, and the optimiser is told the total."""
         held, dim = self.held, self.plan.dim
         last = held.answered[-1]
-        total = self._decoded(last, baton.numbers[numbers_told(last.kind, dim) :])
+        summed, count = np.split(baton.numbers[numbers_told(last.kind, dim) :], [-self.algorithm.grid.words])
+        if not np.array_equal(count, self.plan.agents * self._one):
+            raise BatonError(
+                f"The masks of question {last.number} did not cancel: not all members were told the same, or one has another ring file or "
+                "another key."
+            )
+        total = self._decoded(last, summed)
         optimising = self._replayed()
         held.note(last._replace(total=total))
         if asked_in(last.kind) not in (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION):
@@ -319,7 +327,8 @@ class Asking:
         self.held.note(Answered(number, kind, kept, None), count)
         holder.held.hop = holder.first_hop + number + 1
         turn = self.turn_of(number)
-        return grid.add(words, seal_with(holder.secrets, self.me, self._partners, count, turn, grid, self.held.chain))
+        mask = seal_with(holder.secrets, self.me, self._partners, count + 1, turn, grid, self.held.chain)
+        return np.concatenate([grid.add(words, mask[: len(words)]), grid.add(self._one, mask[len(words) :])])
 
     def _plain(self, number: int, question: Question, place: Place) -> Words:
         """The answer as it is."""
@@ -423,9 +432,7 @@ class Asking:
         """The end that a baton tells: with its totals where it is frozen, later with those that this member was told then."""
         numbers = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
         totals = self._digest_of_totals(baton) if baton.phase == Phase.FROZEN else self.held.totals
-        return End(
-            self.holder.ring, self.plan.epoch, baton.hop, baton.purpose, self._ended_by(baton), numbers, self.beginning, self.held.chain, totals
-        )  # fmt: skip
+        return self.holder.end_at(baton.hop, baton.purpose, self._ended_by(baton), numbers, self.held.chain, totals)
 
     def _digest_of_totals(self, baton: Baton) -> bytes:
         return sha256(np.ascontiguousarray(baton.numbers[ENDING + self.plan.dim :], "<f8").tobytes()).digest()
@@ -438,7 +445,7 @@ class Asking:
     def ended(self, baton: Baton) -> Baton:
         """The run is over: the point is where all stand."""
         holder = self.holder
-        holder.held.estimate = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
+        holder.held.estimate = holder.held.final = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
         holder.held.reason, holder.held.hop, holder.held.ended_by = (
             Reason(baton.purpose),
             baton.hop,

@@ -114,7 +114,7 @@ class Held:
     """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
 
     `summed` is how many of this epoch's sums it has added to: the mask of each is used once. `cards` are the keys for masks of all
-    members in this epoch, and `signatures` those of all members under the end of the run.
+    members in this epoch, and `signatures` those of all members under the end of the run, of which `final` is the point.
     The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
     """
 
@@ -127,6 +127,7 @@ class Held:
     told: tuple[Vector, ...] = ()
     largest_jump: float = 0.0
     estimate: Vector | None = None
+    final: Vector | None = None
     reason: Reason | None = None
     ended_by: int = -1
     hop: int = 0
@@ -610,10 +611,7 @@ class Holder:
         if self._noisy or self.asking is not None or not has_shares(self.method):
             return
         self._noisy = True
-        noise = ContributionNoise()
-        # The noise counts from now on, not from the first visit.
-        size = noise.scale * noise.decay**-self.held.visits
-        self.method = replace(self.method, defence=replace(noise, scale=size))
+        self.method = replace(self.method, defence=ContributionNoise(since=self.held.visits))
         self._functions = None
 
     # ------------------------------------------------------------ the end
@@ -658,9 +656,21 @@ class Holder:
         """The end that a baton of the phases FROZEN and DONE tells, as this member knows it."""
         if self.asking is not None:
             return self.asking.end_in(baton)
-        return End(
-            self.ring, self.plan.epoch, baton.hop, baton.purpose, baton.origin, np.array(baton.numbers), digest_of(self.held.told)
-        )  # fmt: skip
+        return self.end_at(baton.hop, baton.purpose, baton.origin, np.array(baton.numbers))
+
+    def end_at(self, hop: int, reason: int, by: int, point: Vector, asked: bytes = b"", totals: bytes = b"") -> End:
+        """An end of this epoch, after the sums that this member was told."""
+        return End(self.ring, self.plan.epoch, hop, reason, by, point, digest_of(self.held.told), asked, totals)
+
+    @property
+    def end(self) -> End:
+        """How the run ended for this member."""
+        held, asked = (
+            self.held,
+            (b"", b"") if self.asking is None else (self.asking.held.chain, self.asking.held.totals),
+        )
+        assert held.reason is not None and held.final is not None
+        return self.end_at(held.hop, held.reason, held.ended_by, held.final, *asked)
 
     def _split(self, baton: Baton) -> tuple[bytes, Words]:
         """The signatures in a frozen baton, and the words of the shares' sum."""
@@ -731,7 +741,8 @@ class Holder:
         if self.asking is not None:
             return self.asking.ended(baton)
         scale = float(self.method.token_scale(self.plan.agents))
-        self.held.estimate = self.method.regulariser.prox(np.array(baton.numbers[: self.plan.dim]), scale)
+        self.held.final = np.array(baton.numbers)
+        self.held.estimate = self.method.regulariser.prox(self.held.final[: self.plan.dim], scale)
         self.held.reason, self.held.ended_by, self.held.hop = Reason(baton.purpose), baton.origin, baton.hop
         return baton
 

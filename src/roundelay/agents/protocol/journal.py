@@ -112,7 +112,7 @@ def record_of(holder: Holder) -> Record:
         -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
         float("nan") if asking is None else asking.held.residual, *map(len, texts),
     )  # fmt: skip
-    estimate = () if held.estimate is None else (held.estimate,)
+    estimate = () if held.estimate is None or held.final is None else (held.estimate, held.final)
     return Record(about + b"".join(texts), (*own, *estimate, *held.told))
 
 
@@ -136,8 +136,8 @@ def take_up(holder: Holder, record: Record) -> None:
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
     held.hop, held.ended_by = hop, ended_by
     held.reason = None if reason < 0 else Reason(reason)
-    held.estimate = rest[0] if has_estimate else None
-    held.told = tuple(rest[1:] if has_estimate else rest)
+    held.estimate, held.final = rest[:2] if has_estimate else (None, None)
+    held.told = tuple(rest[2:] if has_estimate else rest)
 
 
 @dataclass(frozen=True, eq=False)

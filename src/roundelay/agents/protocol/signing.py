@@ -23,34 +23,44 @@ SIGNATURE = 64
 CARD = KEY_BYTES + SIGNATURE
 
 
-class Signer(Protocol):
-    """Signs for one member, and checks what the others have signed."""
-
-    def sign(self, statement: bytes) -> bytes:
-        """64 bytes."""
+class Checker(Protocol):
+    """Checks what members have signed."""
 
     def is_signed(self, member: int, statement: bytes, signature: bytes) -> bool:
         """Whether a member has signed this."""
 
 
+class Signer(Checker, Protocol):
+    """Signs for one member too."""
+
+    def sign(self, statement: bytes) -> bytes:
+        """64 bytes."""
+
+
 @dataclass(frozen=True)
-class Certified:
-    """Signs with the key of the site's certificate (ECDSA, P-256), and goes by the certificates in the ring file."""
+class Certificates:
+    """Goes by the certificates in the ring file (ECDSA, P-256), in the order of the members."""
+
+    certificates: tuple[str, ...]
+
+    def is_signed(self, member: int, statement: bytes, signature: bytes) -> bool:
+        """Whether the key of that member's certificate made it: two numbers of 32 bytes."""
+        if len(signature) != SIGNATURE:
+            return False
+        numbers = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
+        return is_signed_by(self.certificates[member], statement, encode_dss_signature(*numbers))
+
+
+@dataclass(frozen=True)
+class Certified(Certificates):
+    """Signs with the key of the site's own certificate."""
 
     identity: Identity
-    certificates: tuple[str, ...]
 
     def sign(self, statement: bytes) -> bytes:
         """Both numbers of the signature, 32 bytes each."""
         first, second = decode_dss_signature(sign(self.identity, statement))
         return first.to_bytes(32, "big") + second.to_bytes(32, "big")
-
-    def is_signed(self, member: int, statement: bytes, signature: bytes) -> bool:
-        """Whether the key of that member's certificate made it."""
-        if len(signature) != SIGNATURE:
-            return False
-        numbers = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
-        return is_signed_by(self.certificates[member], statement, encode_dss_signature(*numbers))
 
 
 @dataclass(frozen=True)
@@ -139,10 +149,10 @@ def pieces_of(pieces: bytes, length: int) -> Iterator[bytes]:
     return (pieces[begin : begin + length] for begin in range(0, len(pieces), length))
 
 
-def unsigned(signer: Signer, statement: bytes, signatures: bytes) -> list[int]:
+def unsigned(checker: Checker, statement: bytes, signatures: bytes) -> list[int]:
     """The members that have not signed a statement."""
     each = enumerate(pieces_of(signatures, SIGNATURE))
-    return [member for member, signature in each if not signer.is_signed(member, statement, signature)]
+    return [member for member, signature in each if not checker.is_signed(member, statement, signature)]
 
 
 # ---------------------------------------------------------------- keys for masks
@@ -171,11 +181,11 @@ class MaskKey:
         return self.public + signer.sign(key_statement(ring, epoch, name, self.public))
 
 
-def without_a_good_card(signer: Signer, cards: bytes, ring: bytes, epoch: int, names: Sequence[str]) -> list[int]:
+def without_a_good_card(checker: Checker, cards: bytes, ring: bytes, epoch: int, names: Sequence[str]) -> list[int]:
     """The members whose card is not theirs, or of another ring file."""
     found = []
     for member, (name, card) in enumerate(zip(names, pieces_of(cards, CARD), strict=True)):
         statement = key_statement(ring, epoch, name, card[:KEY_BYTES])
-        if not signer.is_signed(member, statement, card[KEY_BYTES:]):
+        if not checker.is_signed(member, statement, card[KEY_BYTES:]):
             found.append(member)
     return found

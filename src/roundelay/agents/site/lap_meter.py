@@ -69,8 +69,8 @@ def added_words(rows: list[Passage], asking: Asking) -> Iterator[tuple[Answered,
         if row.sent is None or one.told is None or (row.received is None and not starts):
             continue  # too long to be kept
         told, grid = numbers_told(one.kind, plan.dim), asking.algorithm.grid
-        left = np.frombuffer(row.sent, np.uint64)[told:]
+        left = np.frombuffer(row.sent, np.uint64)[told : -grid.words]  # without the count of members
         if not len(left):
             continue
-        entered = np.zeros_like(left) if starts else np.frombuffer(row.received or b"", np.uint64)[told:]
+        entered = np.zeros_like(left) if starts else np.frombuffer(row.received or b"", np.uint64)[told : -grid.words]
         yield one, grid.add(left, grid.negative(entered))

@@ -10,7 +10,7 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
-from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, Holder
 from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.assessment import are_all_others, assess, neighbours_in_words, unmeasured_because
 from roundelay.agents.site.lap_meter import lap_evidence
@@ -52,7 +52,7 @@ def visits_of(rows: list[Passage], plan: RingPlan, me: int) -> Visits:
             continue  # a lap besides the hops, or the token was only passed on
         if row.phase in (Phase.FROZEN, Phase.DONE):
             continue  # nothing was done but to pass it on
-        if plan.order.index(me) != row.hop % len(plan.order):
+        if plan.order.index(me) != (row.hop - plan.epoch * HOPS_OF_AN_EPOCH) % len(plan.order):
             continue  # it was frozen where it was only passed on
         hops.append(row.hop)
         received.append(_received(row, plan))

@@ -115,12 +115,7 @@ class Metering:
 
     def _add_noise(self, allowed: float) -> None:
         """From now on the curvature may be known no better than is `allowed`."""
-        try:
-            self._holder.add_noise()
-        except OverflowError:
-            raise PrivacyLimitError(
-                "The neighbours know more than the limit allows, and it is too late for noise: the agent stops here; its state is kept."
-            ) from None
+        self._holder.add_noise()
         write_whole(self.home / NOISE, repr(allowed).encode())
         self._wants_noise, self._noisy, self._allowed = False, True, allowed
         self.log("noise added", visits=self._visits)

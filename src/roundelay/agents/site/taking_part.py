@@ -26,6 +26,7 @@ from roundelay.agents.data.models import (
     Model,
     ModelNotes,
     PrivacyNotes,
+    SignedEnd,
     read_vector,
     write_model,
     write_vector,
@@ -37,7 +38,7 @@ from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_memory
 from roundelay.agents.protocol.journal import Journal
-from roundelay.agents.protocol.signing import Certified, MaskKey
+from roundelay.agents.protocol.signing import SIGNATURE, Certified, MaskKey, pieces_of
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.agents.site.bookkeeping import Bookkeeper
 from roundelay.agents.site.metering import (
@@ -163,7 +164,7 @@ class Site:
 
     def _holder(self, signed: SignedPlan, before_adding: BeforeAdding) -> Holder:
         plan = signed.plan
-        signer = Certified(identity_for(self.folder, plan), tuple(member.certificate for member in plan.members))
+        signer = Certified(tuple(member.certificate for member in plan.members), identity_for(self.folder, plan))
         me, secrets = plan.number_of(self.name), self._secrets(plan)
         return Holder(plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest)
 
@@ -300,11 +301,14 @@ class Site:
     async def _end_when_finished(self, signed: SignedPlan, agent: Agent) -> Ending:
         """The model is written as soon as this site has it, whoever is still to be told."""
         await agent.finished.wait()
-        return self._end(signed, agent.station.holder)
+        ending = self._end(signed, agent.station.holder)
+        own_fit = await asyncio.to_thread(self._own_fit, signed.plan, ending)  # meanwhile the others are answered
+        return replace(ending, own_fit=own_fit)
 
     def _end(self, signed: SignedPlan, holder: Holder) -> Ending:
         plan, me, held = signed.plan, holder.me, holder.held
         assert held.estimate is not None
+        self._forget_mask_keys()
         standard = self.local.standard(held.told)
         large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
         model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
@@ -324,24 +328,33 @@ class Site:
             questions=0 if asking is None else len(asking.held.answered),
             doubt="" if asking is None else asking.held.doubt,
             privacy=_privacy(plan, holder),
+            end=_signed_end(holder, large),
         )
-        self._forget_mask_keys()
         if self.options.model is not None:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
             write_model(self.options.model, model, notes)
-        return Ending(model, notes, held.estimate, self._own_fit(plan, model, held.estimate))
+        return Ending(model, notes, held.estimate)
 
-    def _own_fit(self, plan: RingPlan, model: Model, fitted: Vector) -> OwnFit | None:
+    def _own_fit(self, plan: RingPlan, ending: Ending) -> OwnFit | None:
         """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
         regulariser: Any = getattr(plan.algorithm, "regulariser", NOTHING)
         if hasattr(regulariser, "weight"):  # that of the ring is for N times the pooled function
             regulariser = replace(regulariser, weight=regulariser.weight / plan.agents)
-        found = self.local.own_fit(fitted, model, regulariser)
+        found = self.local.own_fit(ending.estimate, ending.model, regulariser)
         if found is not None:
             write_whole(self.home / OWN_FIT, msgspec.json.encode(found))
             self.log("own fit", bad=found.bad)
         return found
+
+
+def _signed_end(holder: Holder, large: bool) -> SignedEnd:
+    """What all members have signed, for whoever reads the model."""
+    end, held = holder.end, holder.held
+    return SignedEnd(
+        end.hop, end.reason, end.by, tuple(tuple(total.tolist()) for total in held.told), end.asked.hex(), end.totals.hex(),
+        () if large and end.point is held.estimate else tuple(end.point.tolist()), tuple(one.hex() for one in pieces_of(held.signatures, SIGNATURE)),
+    )  # fmt: skip
 
 
 def _privacy(plan: RingPlan, holder: Holder) -> PrivacyNotes | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from roundelay.kernels import CONCEAL, DIM, Numbers, Part, Vector, Visit, each, normals, vector
-from roundelay.kernels.checks import finite_number
+from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import FixedPoint
 from roundelay.registry import register
 
@@ -57,19 +57,20 @@ class NoDefence:
 
 
 class DefenceNumbers(NamedTuple):
-    """The noise scale·exp(−rate·r), and the steps in one, 1/grid, with the grid itself."""
+    """The noise scale·exp(−rate·(r − since)), and the steps in one, 1/grid, with the grid itself."""
 
     scale: float
     rate: float
     steps: float
     grid: float
+    since: int = 0
 
 
 def conceal_by_noise(defence: DefenceNumbers, at: Visit, change: Vector) -> None:
-    """Add e_r = scale·qʳ·N(0, I) at the agent's visit r."""
+    """Add e_r = scale·qʳ·N(0, I) at the agent's visit r, counted from when the noise began."""
     noise = vector(DIM)
     normals(at.seed, at.agent, at.hop, CONCEAL, noise)
-    size = defence.scale * math.exp(-defence.rate * at.turn)
+    size = defence.scale * math.exp(-defence.rate * (at.turn - defence.since))
     for d in each(DIM):
         change[d] += size * noise[d]
 
@@ -101,13 +102,17 @@ class ContributionNoise:
     **Does not hide** anything from neighbours who are active: who hands the agent one and the same token until the noise has
     decayed, and then p others for a while each, knows H_i to rounding (p = 2: to 1e-12 after 280 visits). It protects from the honest
     but curious alone.
+
+    An agent that adds it on the way counts r from its visit number `since`.
     """
 
     scale: float = 1.0
     decay: float = 0.75
+    since: int = 0
 
     def __post_init__(self) -> None:
         finite_number("scale", self.scale, least=0.0)
+        whole_number("since", self.since, least=0)
         if not 0.0 < finite_number("decay", self.decay) < 1.0:
             raise ValueError(
                 f"decay is {self.decay}: use a number above 0 and below 1, so that the noise vanishes and the method converges."
@@ -120,7 +125,7 @@ class ContributionNoise:
 
     def part(self) -> Part:
         """The kernel functions `conceal` and `as_sent`, and their numbers."""
-        numbers = DefenceNumbers(float(self.scale), -math.log(self.decay), 1.0, 1.0)
+        numbers = DefenceNumbers(float(self.scale), -math.log(self.decay), 1.0, 1.0, self.since)
         return Part((("conceal", conceal_by_noise), ("as_sent", sent_as_it_is)), numbers)
 
     def content_floor(self, rho: float, dim: int, agents: int) -> float:
@@ -163,7 +168,7 @@ class MaskedLinks:
         noise = self.noise or ContributionNoise(0.0)
         conceal = conceal_nothing if self.noise is None else conceal_by_noise
         steps = math.ldexp(1.0, self.bits)
-        numbers = DefenceNumbers(float(noise.scale), -math.log(noise.decay), steps, 1.0 / steps)
+        numbers = DefenceNumbers(float(noise.scale), -math.log(noise.decay), steps, 1.0 / steps, noise.since)
         return Part((("conceal", conceal), ("as_sent", sent_on_grid)), numbers)
 
     def content_floor(self, rho: float, dim: int, agents: int) -> float:
