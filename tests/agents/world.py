@@ -33,6 +33,7 @@ class MemoryJournal:
         self.kept: list[tuple[int, int, int, bytes]] = []
         self.rows: list[Passage] = []
         self.asked: dict[tuple[int, int], Answered] = {}
+        self.told: dict[int, bytes] = {}
 
     def questions(self, epoch: int) -> list[Answered]:
         return [one for (own, _), one in sorted(self.asked.items()) if own == epoch]
@@ -59,13 +60,20 @@ class MemoryJournal:
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
 
-    def settle(self, standing: Standing, visits: Sequence[Passage], questions: Sequence[Answered] = ()) -> None:
+    def cards(self, epoch: int) -> bytes:
+        return self.told.get(epoch, b"")
+
+    def settle(
+        self, standing: Standing, visits: Sequence[Passage], questions: Sequence[Answered] = (), cards: bytes = b""
+    ) -> None:
         state = standing.state
         assert state is not None
         copied = Record(state.about, tuple(vector.copy() for vector in state.vectors))
         taken = {(row.epoch, row.k) for row in self.rows[-30:]}
         assert not taken & {(visit.epoch, visit.k) for visit in visits}, "taken twice"
         self.rows += visits
+        if cards:
+            self.told[standing.epoch] = cards
         self.asked |= {(standing.epoch, one.number): one for one in questions}
         self.row = replace(standing, state=copied)
 

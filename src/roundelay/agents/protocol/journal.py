@@ -51,6 +51,7 @@ create table if not exists passages (
 create table if not exists questions (
     epoch integer not null, number integer not null, kind integer not null, told blob, total blob, beside integer not null,
     checksum integer not null, primary key (epoch, number)) without rowid;
+create table if not exists cards (epoch integer primary key, cards blob not null, checksum integer not null);
 """
 
 
@@ -94,8 +95,8 @@ class Record:
 
 
 # begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate, how many own vectors, residual;
-# then the lengths of what is no number: the keys of all, the signatures under the end, the chain of questions, the digest of totals, the doubt.
-_ABOUT = struct.Struct("<qqqdqqqqqd5I")
+# then the lengths of what is no number: the signatures under the end, the chain of questions, the digest of totals, the doubt.
+_ABOUT = struct.Struct("<qqqdqqqqqd4I")
 
 
 def record_of(holder: Holder) -> Record:
@@ -106,7 +107,7 @@ def record_of(holder: Holder) -> Record:
     else:
         own = () if asking.held.place is None else tuple(asking.held.place)
     asked = (b"", b"", b"") if asking is None else (asking.held.chain, asking.held.totals, asking.held.doubt.encode())
-    texts = (held.cards, held.signatures, *asked)
+    texts = (held.signatures, *asked)
     about = _ABOUT.pack(
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
         -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
@@ -124,7 +125,7 @@ def take_up(holder: Holder, record: Record) -> None:
             _ABOUT.unpack_from(record.about)
         )
         ends = np.cumsum([_ABOUT.size, *lengths]).tolist()
-        held.cards, held.signatures, chain, totals, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
+        held.signatures, chain, totals, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
     except struct.error as error:
         raise DamagedError(f"a record can't be read ({error})") from None
     own, rest = record.vectors[:count], record.vectors[count:]
@@ -255,6 +256,16 @@ class Journal:
                 raise DamagedError("the checksum of the state is wrong")
             return Standing(epoch, k, taken, receiver, sent_k, outgoing, earlier, record)
 
+    def cards(self, epoch: int) -> bytes:
+        """The keys for masks that all members have told in an epoch; empty where they have not."""
+        with self._refusals():
+            row = self._database.execute("select cards, checksum from cards where epoch = ?", (epoch,)).fetchone()
+            if row is None:
+                return b""
+            if _checksum((epoch,), [row[0]]) != row[1]:
+                raise DamagedError("the checksum of the keys is wrong")
+            return row[0]
+
     def inbox(self) -> list[tuple[int, bytes]]:
         """Frames that were acknowledged after the last settled state, in order, each with its sender."""
         with self._refusals():
@@ -337,8 +348,10 @@ class Journal:
                 (epoch, k, sender, kept, slot, _checksum((epoch, k, sender, slot), [frame])),
             )
 
-    def settle(self, standing: Standing, passages: Sequence[Passage], questions: Sequence[Answered] = ()) -> None:
-        """One transaction, synced: what was taken, the state that came of it, what is to be sent, what was asked."""
+    def settle(
+        self, standing: Standing, passages: Sequence[Passage], questions: Sequence[Answered] = (), cards: bytes = b""
+    ) -> None:
+        """One transaction, synced: what was taken, the state that came of it, what is to be sent, what was asked, and new keys of all."""
         assert standing.state is not None
         pieces, outgoing = standing.state.pieces(), standing.outgoing
         slot = 0
@@ -353,6 +366,9 @@ class Journal:
             asked = [self._question(standing.epoch, one) for one in questions]
             with self._transaction():
                 self._database.executemany("insert or replace into questions values (?, ?, ?, ?, ?, ?, ?)", asked)
+                if cards:
+                    keys = (standing.epoch, cards, _checksum((standing.epoch,), [cards]))
+                    self._database.execute("insert or replace into cards values (?, ?, ?)", keys)
                 self._database.execute(
                     "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),

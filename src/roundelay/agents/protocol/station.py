@@ -87,6 +87,7 @@ class Station:
         order = self.plan.order
         self._places = [place for place, member in enumerate(order) if member == self.me]
         self._ahead = 0
+        self._cards = b""
         # Whether the state is so large that not every one of them is written.
         self.heavy = 4 * holder.largest_layout.usual > BESIDE
         # Whether the token's return acknowledges. A large token is acknowledged by word, so that one of them is held, not two.
@@ -107,13 +108,14 @@ class Station:
         take_up(self.holder, before.state)
         if self.holder.asking is not None:
             self._take_up_questions(self.holder.asking)
+        self.holder.held.cards = self._cards = self.journal.cards(self.plan.epoch)
         if before.epoch == self.plan.epoch:
             self.standing = before
             if not self.plan.on_cycle:
                 self._taken, self._safe = self.journal.last_on_links(before.epoch, before.k)
         else:  # what was sent in an epoch before is of no use
             self.holder.held.summed = 0
-            self.holder.held.cards = self.holder.held.signatures = b""
+            self.holder.held.signatures = b""
             self.holder.held.reason = None
             self.holder.held.estimate = None
             if self.holder.asking is not None and self.holder.local.sums:
@@ -314,8 +316,9 @@ class Station:
     def _write(self) -> None:
         asking = self.holder.asking
         changed = () if asking is None else [asking.held.answered[number] for number in sorted(asking.held.changed)]
-        self.journal.settle(replace(self.standing, state=record_of(self.holder)), self._unsettled, changed)
-        self._unsettled = []
+        cards = b"" if self.holder.held.cards == self._cards else self.holder.held.cards
+        self.journal.settle(replace(self.standing, state=record_of(self.holder)), self._unsettled, changed, cards)
+        self._unsettled, self._cards = [], self.holder.held.cards
         if asking is not None:
             asking.held.written()
 
