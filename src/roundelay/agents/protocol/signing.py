@@ -7,7 +7,7 @@ by its own signature, by every member, whoever stands between the two on the lap
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import Protocol
 
@@ -164,7 +164,7 @@ class MaskKey:
     later can lift a mask.
     """
 
-    private: bytes
+    private: bytes = field(repr=False)
 
     @property
     def public(self) -> bytes:
