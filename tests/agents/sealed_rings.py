@@ -70,8 +70,8 @@ def check_same_words(ring: ProcessRing, seed: int) -> None:
     assert sorted(found) == list(range(1, len(expected) + 1))
     for k, (sender, baton) in enumerate(expected, start=1):
         assert found[k][:2] == (sender, baton.phase), f"hand-over {k}"
-        # The last baton has all totals, and is not kept where it is long; its point is in the models.
-        if baton.phase != Phase.DONE or found[k][2] is not None:
+        # The frozen batons have all totals, and are not kept where they are long; their point is in the models.
+        if baton.phase != Phase.FROZEN or found[k][2] is not None:
             assert found[k][2] == np.ascontiguousarray(baton.numbers).tobytes(), f"hand-over {k}"
     assert sum(baton.phase == Phase.ASK for _, baton in expected) > len(expected) / 2
     check_every_hand_over_once(ring)
