@@ -120,6 +120,10 @@ def test_totals_before_the_keys_and_sums_in_another_order_are_refused() -> None:
     signature = own[TELLER].signer.sign(told_statement(bytes.fromhex(RING), 0, 1, numbers))
     with pytest.raises(BatonError, match="is told before the one that it follows from"):
         own[1].check(second._replace(step=1, beside=signature), None)
+    first = next(one for one in batons if one.phase == Phase.TELL and one.purpose == 0)
+    signature = own[TELLER].signer.sign(told_statement(bytes.fromhex(RING), 0, 0, np.array(first.numbers)))
+    with pytest.raises(BatonError, match="Sum 0 is told before this member has added to it"):
+        own[1].check(first._replace(step=1, beside=signature), None)
 
 
 def test_a_newcomer_is_told_what_was_summed_when_the_run_began() -> None:

@@ -338,7 +338,7 @@ class Holder:
             raise BatonError(
                 f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
             )
-        if adds and baton.phase == Phase.SUM and self._tells_anew and baton.purpose < len(self.local.sums):
+        if adds and baton.phase == Phase.SUM and self._keeps_statistics and baton.purpose < len(self.held.told):
             raise BatonError(
                 "The statistics of all rows were summed when the run began, and are not summed again over other members."
             )
@@ -463,16 +463,18 @@ class Holder:
             )
         if baton.purpose > len(self.held.told):
             raise BatonError(f"Sum {baton.purpose} is told before the one that it follows from.")
-        if not self._tells_anew:
+        if self.held.summed > baton.purpose:
             self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
-        elif not all(
-            np.array_equal(known, baton.numbers) for known in self.held.told[baton.purpose : baton.purpose + 1]
-        ):
+            return
+        if not self._keeps_statistics:
+            raise BatonError(f"Sum {baton.purpose} is told before this member has added to it.")
+        known = self.held.told[baton.purpose : baton.purpose + 1]
+        if known and not np.array_equal(known[0], baton.numbers):
             raise BatonError(f"{teller} tells other statistics than those that were summed when the run began.")
 
     @property
-    def _tells_anew(self) -> bool:
-        """Whether statistics are told that were summed before this epoch: with a token they stay those of the beginning."""
+    def _keeps_statistics(self) -> bool:
+        """Whether statistics of before this epoch go on to hold: with a token they are those of the beginning, which newcomers are told."""
         return self.asking is None and self.plan.epoch > 0
 
     def _check_total(self, purpose: int, total: Vector, what: str) -> None:
