@@ -123,19 +123,19 @@ def _run(name: str, rehearsal: Rehearsal, incident: Incident, pooled: Vector, st
     seconds = time.monotonic() - began
     about = rehearsal.models()[0].about
     typer.echo(about.reason)
-    batons = _batons(rehearsal)
-    once = sorted(k for k, _ in batons) == list(range(len(batons)))
+    batons = _hand_overs(rehearsal)
+    once = sorted(one.k for one in batons) == list(range(len(batons)))
     words = "each once, none lost" if once else "BUT NOT EACH ONCE"
     typer.echo(f"{incident.seat.name} was killed on the way: the journals have {len(batons):,} hand-overs, {words}.")
     return Shown(
         name,
         f"{about.questions} laps" if about.questions else "",
         len(batons),
-        sum(len(sent) for _, sent in batons),
+        sum(len(one.sent) + one.beside for one in batons),
         seconds,
         max(_difference(model, pooled) for model in _models(rehearsal)),
         read_privacy(rehearsal.seats[0].folder, rehearsal.plan.run),
-        wire_in_words(name, [sent for _, sent in batons], tapped),
+        wire_in_words(name, [one.sent for one in batons], tapped),
     )
 
 
@@ -174,14 +174,26 @@ def _difference(model: Vector, pooled: Vector) -> float:
     return float((np.abs(model - pooled) / np.maximum(np.abs(pooled), 1.0)).max())
 
 
-def _batons(rehearsal: Rehearsal) -> list[tuple[int, bytes]]:
-    """Every hand-over that a site's journal says it has taken: its number, and what it sent on."""
+class _HandOver(NamedTuple):
+    """A hand-over that a site's journal says it has taken: its number, the numbers that it sent on, and how many bytes beside them."""
+
+    k: int
+    sent: bytes
+    beside: int
+
+
+def _hand_overs(rehearsal: Rehearsal) -> list[_HandOver]:
+    from roundelay.agents.data.fitting import sums_of
+    from roundelay.agents.protocol.baton import Phase
+    from roundelay.agents.protocol.holder import layout_of
     from roundelay.agents.protocol.journal import Journal
 
-    found: list[tuple[int, bytes]] = []
+    layout, found = layout_of(rehearsal.plan, sums_of(rehearsal.plan.task)), []
     for seat in rehearsal.seats:
         journal = Journal(rehearsal.home_of(seat), rehearsal.plan.run, seat.name)
-        found += [(row.k, row.sent or b"") for row in journal.passages()]
+        for row in journal.passages():
+            beside = 0 if row.sent_phase < 0 else layout.beside(Phase(row.sent_phase))
+            found.append(_HandOver(row.k, row.sent or b"", beside))
         journal.close()
     return found
 
