@@ -314,7 +314,7 @@ class Site:
         model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
         asking = holder.asking
         if held.reason == Reason.NO_MINIMUM and asking is not None:
-            raise NoMinimumError(asking.goal(None).why_none)
+            raise NoMinimumError(asking.held.doubt or asking.goal(None).why_none)
         disagreement = float(np.linalg.norm(held.x[me] - held.estimate)) if asking is None else 0.0
         notes = ModelNotes(
             run=plan.run,
