@@ -16,7 +16,7 @@ from roundelay.agents.data.objectives import Known
 from roundelay.agents.protocol.asking import ENDING
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
 from roundelay.agents.protocol.holder import HandOver, Holder
-from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Goal
+from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import POINT, STEP, Asked, Question, numbers_told
 from roundelay.masks import SeededPairs
 from tests.agents.world import least_squares, ring_plan
@@ -313,3 +313,59 @@ def test_an_objective_of_the_sites_own_takes_part() -> None:
     bare = Holder(plan, 1, quartic(centres[1], with_value=False), 1, SeededPairs(1))
     with pytest.raises(ValueError, match=r"has no value\(x\)"):
         _ = bare.problem
+
+
+class EndsEarly:
+    """An optimiser that has enough after the first total, whatever it says."""
+
+    def __init__(self, end: BaseException) -> None:
+        self.end = end
+
+    def send(self, total: object) -> Question:
+        raise self.end
+
+
+def with_an_early_end(end: BaseException) -> list[Holder]:
+    """The first member ends after one question, and tells a residual of 0."""
+    ring = holders(rl.LBFGS())
+    asking = ring[0].asking
+    assert asking is not None
+    asking._replayed = lambda: EndsEarly(end)  # type: ignore[method-assign, assignment, return-value]
+    freeze = ring[0].freeze
+
+    def lying(reason: Reason, hop: int, numbers: np.ndarray, wished: int = 0) -> HandOver:
+        numbers[0] = 0.0
+        return freeze(reason, hop, numbers, wished)
+
+    ring[0].freeze = lying  # type: ignore[method-assign]
+    list(hand_overs(ring))
+    return ring
+
+
+@pytest.mark.parametrize("end", [StopIteration(Found(np.zeros(DIM), 0.0, True)), NoMinimiserError()])
+def test_who_asks_does_not_end_before_the_optimiser_does(end: BaseException) -> None:
+    """Else all would sign where the lap began, and say that it is the best fit, and that the sum of all slopes is 0 there; or that there is none."""
+    for one in with_an_early_end(end)[1:]:
+        assert one.asking is not None and "would not have ended here" in one.asking.held.doubt
+        assert one.asking.held.residual > 0.01
+
+
+def test_the_residual_is_not_as_the_last_lap_tells_it() -> None:
+    def meddle(baton: Baton) -> Baton:
+        if baton.phase != Phase.DONE:
+            return baton
+        return baton._replace(numbers=np.concatenate([[1e9], baton.numbers[1:]]))
+
+    ring = holders(rl.LBFGS())
+    list(hand_overs(ring, meddle))
+    assert all(one.asking is not None and one.asking.held.residual < 1.0 for one in ring)
+
+
+def test_nothing_is_answered_after_the_end() -> None:
+    """The totals were told and replayed: of a question after that nobody would say that it was not agreed on."""
+    ring = holders(rl.LBFGS())
+    last = [move for move in hand_overs(ring) if move.baton.phase == Phase.ASK and move.receiver == 1][-1].baton
+    victim = ring[1]
+    assert victim.finished and victim.asking is not None
+    with pytest.raises(BatonError, match="is over"):
+        victim.check(last._replace(hop=len(victim.asking.held.answered)), None)

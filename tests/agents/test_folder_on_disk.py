@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from roundelay.agents.protocol.journal import Journal
+from tests.agents.hospitals import Hospitals
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -30,3 +31,25 @@ def test_the_folder_of_a_run_is_synced_where_it_is_listed(
     assert home.parent.stat().st_ino in synced
     if not there:
         assert tmp_path.stat().st_ino in synced and (home.parent.stat().st_mode & 0o077) == 0
+
+
+@pytest.mark.parametrize("what", ["seed", "mask-key-0"])
+def test_a_crash_while_a_secret_is_written_leaves_none(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty seed would be the number 0, and an empty key would keep the agent from starting again."""
+    hospitals = Hospitals(tmp_path, monkeypatch)
+    ring = hospitals.accept(hospitals.plan())
+    site = hospitals.site(ring, "Oslo")
+    site.home.mkdir(parents=True)
+    secret = {"seed": site._seed, "mask-key-0": lambda: site._secrets(ring.plan)}[what]
+
+    def dies(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as crash:
+        crash.setattr(os, "fsync", dies)
+        with pytest.raises(KeyboardInterrupt):
+            secret()
+    assert not (site.home / what).exists()
+    secret()

@@ -35,7 +35,8 @@ def verify(
 
     No key is needed, and no site is asked. A signature says: this is the end that I have seen, at this point, after these sums. Of a
     fit by a token that all were content with it says too that the site itself found it so. Whether a site has told the truth
-    about its own data nobody can see. The fingerprints of the sites stand in the ring file: roundelay ring show.
+    about its own data nobody can see; how near the end is, and whether all went as agreed, is the word of the site that wrote the
+    file. The fingerprints of the sites stand in the ring file: roundelay ring show.
 
     \b
     Example:
@@ -51,3 +52,5 @@ def verify(
         return
     typer.echo(f"All {len(names)} sites have signed this model: {', '.join(names)}.")
     typer.echo(stored.about.reason)
+    if stored.about.doubt:
+        typer.echo(f"NOT AS AGREED, says the site that wrote it: {stored.about.doubt}")

@@ -243,7 +243,10 @@ def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> O
 
 
 def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
-    """The model in raw units that the unknowns w stand for; `standard` is None for a custom objective."""
+    """The model in raw units that the unknowns w stand for, the same to the last digit on every computer.
+
+    `standard` is None for a custom objective.
+    """
     w = np.asarray(w, np.float64)
     if w.shape != (task.dim,):
         raise ValueError(f"The solution has the shape {w.shape}, but the task has {task.dim} unknowns.")
@@ -254,7 +257,7 @@ def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
     constant = scaling.target_shift + (w[-1] if task.has_constant else 0.0)
     names = [str(column) for column in task.features]
     coefficients = tuple(zip(names, slopes.tolist(), strict=True))
-    return Model(coefficients, float(constant - slopes @ scaling.shift), task.kind, str(task.target))
+    return Model(coefficients, float(constant) - math.fsum(slopes * scaling.shift), task.kind, str(task.target))
 
 
 def noise_of(task: Task, covariance: Matrix) -> tuple[Vector, float]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from roundelay.agents.agreement.disk import USUAL, write_whole
-from roundelay.agents.agreement.plan import check_kind
+from roundelay.agents.agreement.plan import CUSTOM, Task, check_kind
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
 
@@ -37,6 +37,16 @@ class Model:
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
+
+
+# With more unknowns than this, those of an objective of the sites' own stand in a file beside the model.
+MOST_COEFFICIENTS = 10_000
+BESIDE = Model((), 0.0, CUSTOM, "")
+
+
+def stands_beside(task: Task) -> bool:
+    """Whether the unknowns stand in a file beside the model, which is then empty (BESIDE)."""
+    return task.kind == CUSTOM and task.dim > MOST_COEFFICIENTS
 
 
 @dataclass(frozen=True)

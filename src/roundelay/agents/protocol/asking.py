@@ -52,6 +52,7 @@ LIKENESS = 1e-5
 ASIDE = 1e-3
 # Under a promise of ε no point is farther away: beyond, products of finite numbers are none.
 FARTHEST = 1e100
+WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION)
 # What stands before the point in the baton that tells how a run ends.
 ENDING = 1
 
@@ -255,7 +256,7 @@ class Asking:
         total = self._decoded(last, summed)
         optimising = self._replayed()
         held.note(last._replace(total=total))
-        if asked_in(last.kind) not in (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION):
+        if asked_in(last.kind) not in WITHOUT_GRADIENT:
             gradient = total_of(asked_in(last.kind), total, dim).gradient
             held.residual = self.goal(None).residual(self.place.point, gradient)
         if baton.content or self.holder.wants_to_stop:
@@ -451,7 +452,6 @@ class Asking:
             baton.hop,
             self._ended_by(baton),
         )
-        self.held.residual = float(baton.numbers[0])
         return baton
 
     def take_totals(self, baton: Baton) -> None:
@@ -459,14 +459,23 @@ class Asking:
         held = self.held
         held.totals = self._digest_of_totals(baton)
         totals = list(self._told_totals(baton.numbers[ENDING + self.plan.dim :]))
+        held.residual = self._residual_of(totals, float(baton.numbers[0]))
         if self.noise is not None:  # what it did to the model follows from them, also after a restart
             for one, total in zip(tuple(held.answered), totals, strict=False):
                 held.note(one._replace(total=np.array(total)))
         held.doubt = (
-            self.replayed_doubt(totals)
+            self.replayed_doubt(totals, Reason(baton.purpose))
             if totals
             else "The sums are too long to be handed round, and were not replayed."
         )
+
+    def _residual_of(self, totals: list[Vector], told: float) -> float:
+        """By the last total that has a gradient, rather than as it is told."""
+        for one, total in zip(reversed(self.held.answered), reversed(totals), strict=False):
+            if asked_in(one.kind) not in WITHOUT_GRADIENT:
+                gradient = total_of(asked_in(one.kind), total, self.plan.dim).gradient
+                return self.goal(None).residual(self.place.point, gradient)
+        return told
 
     def covariance(self) -> Matrix | None:
         """What noise has given to the unknowns, by the agreed optimiser on the totals; None where it did not come to its end."""
@@ -492,8 +501,8 @@ class Asking:
                 yield numbers[begin : begin + count]
             begin += count
 
-    def replayed_doubt(self, totals: list[Vector]) -> str:
-        """Replay the agreed optimiser on the totals, and name the first question that it would not have asked; empty if none."""
+    def replayed_doubt(self, totals: list[Vector], reason: Reason) -> str:
+        """Replay the agreed optimiser on the totals: the first question that it would not have asked, or another end; empty if none."""
         answered, dim = self.held.answered, self.plan.dim
         start = self.start() if self.plan.epoch == 0 else answered[0].told
         optimising = self.optimiser.questions(self.goal(start))
@@ -511,6 +520,11 @@ class Asking:
                     )
                 if one.number + 1 < len(answered):
                     question = optimising.send(total_of(question.asked, total, dim))
+            if reason != self._reason_of(optimising, answered[-1], totals[-1]) and reason != Reason.ASKED:
+                return (
+                    f"The agreed optimiser would not have ended here, or not for this reason: {asker}, who asks, did. What is said of why "
+                    "the ring stopped is not so."
+                )
         except (StopIteration, NoMinimiserError):
             return f"More was asked than the agreed optimiser needs: {asker}, who asks, went on after the end."
         except ValueError as error:
@@ -518,6 +532,19 @@ class Asking:
         finally:
             optimising.close()
         return ""
+
+    def _reason_of(self, optimising: Optimising, last: Answered, total: Vector) -> Reason | None:
+        """Why the optimiser ends, told the last total; None where it goes on."""
+        if len(self.held.answered) >= self.plan.stopping.questions:
+            return Reason.HOPS
+        try:
+            optimising.send(total_of(asked_in(last.kind), total, self.plan.dim))
+        except StopIteration as end:
+            found: Found = end.value
+            return Reason.CONTENT if found.converged else Reason.HOPS
+        except NoMinimiserError:
+            return Reason.NO_MINIMUM
+        return None
 
 
 def _alike(one: Vector, other: Vector) -> bool:

@@ -130,7 +130,7 @@ class Held:
     final: Vector | None = None
     reason: Reason | None = None
     ended_by: int = -1
-    hop: int = 0
+    hop: int = -1
     cards: bytes = b""
     signatures: bytes = b""
     residuals: Residuals | None = field(default=None, repr=False)
@@ -293,6 +293,7 @@ class Holder:
 
     def check(self, baton: Baton, previous: Vector | None) -> None:
         """Refuse a baton that is not for this member now, or a token that has moved absurdly far since it sent it on."""
+        self._check_order(baton)
         if self.asking is not None and baton.phase in (Phase.ASK, Phase.FROZEN, Phase.DONE):
             self.asking.check(baton)
         else:
@@ -319,6 +320,23 @@ class Holder:
             )
         held.largest_jump = max(held.largest_jump, jump)
 
+    def _check_order(self, baton: Baton) -> None:
+        """First the keys for masks are told, then the sums, each after the one that it follows from; then the fit begins, until its end."""
+        if self.finished and baton.phase != Phase.DONE:
+            raise BatonError("The run is over for this member, which has signed its end and answers nothing after it.")
+        if baton.phase == Phase.KEYS:
+            return
+        if self._key is not None and not self.held.cards:
+            raise BatonError(
+                f"The baton, of the phase {baton.phase.name}, came before all members have told their keys for masks."
+            )
+        known, sums = len(self.held.told), len(self.local.sums)
+        needed = min(baton.purpose, sums) if baton.phase in (Phase.SUM, Phase.TELL) else sums
+        if known < needed:
+            raise BatonError(
+                f"The baton, of the phase {baton.phase.name}, came before sum {known} was told, from which it follows."
+            )
+
     def _check_place(self, baton: Baton) -> None:
         """A hop or a step of a lap must be this member's and within the ring's agreement, and no hop is made twice."""
         hop, iterates = baton.hop, baton.phase == Phase.ITERATE
@@ -344,13 +362,14 @@ class Holder:
             )
         if baton.phase == Phase.KEYS and (self._key is None or (adds and bool(self.held.cards))):
             raise BatonError("The keys for masks are known already, or none are made in this ring.")
-        if baton.phase == Phase.SUM and self._key is not None and not self.held.cards:
-            raise BatonError("The baton asks for a sum before all members have told their keys for masks.")
-        begun = self.held.visits > 0 and self.held.hop >= self.first_hop
+        if self.finished and baton.phase == Phase.DONE:
+            return  # on a lap that meets this member again
+        # Whatever this member has signed or worked on is not gone back behind: neither a mask nor a signature is for two ends.
+        begun = self.held.hop >= self.first_hop
         begun = begun or (self.asking is not None and bool(self.asking.held.answered))
         if begun and (
             hop <= self.held.hop
-            if baton.phase in (Phase.ITERATE, Phase.FROZEN)
+            if baton.phase in (Phase.ITERATE, Phase.FROZEN, Phase.DONE)
             else baton.phase in (Phase.KEYS, Phase.SUM, Phase.TELL)
         ):
             raise BatonError(f"The baton would go back to hop {hop}, but this member has made hop {self.held.hop}.")
@@ -461,16 +480,14 @@ class Holder:
             raise BatonError(
                 f"What is told of the sums is not what {teller} has signed: somebody between {teller} and this site has changed it."
             )
-        if baton.purpose > len(self.held.told):
-            raise BatonError(f"Sum {baton.purpose} is told before the one that it follows from.")
-        if self.held.summed > baton.purpose:
+        if baton.purpose < len(self.held.told):
+            # Told once: each total more, until one is not taken, would tell more of what this site has added.
+            if not np.array_equal(self.held.told[baton.purpose], baton.numbers):
+                raise BatonError(f"{teller} tells other sums than those that this site was told before.")
+        elif self.held.summed > baton.purpose:
             self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
-            return
-        if not self._keeps_statistics:
+        elif not self._keeps_statistics:
             raise BatonError(f"Sum {baton.purpose} is told before this member has added to it.")
-        known = self.held.told[baton.purpose : baton.purpose + 1]
-        if known and not np.array_equal(known[0], baton.numbers):
-            raise BatonError(f"{teller} tells other statistics than those that were summed when the run began.")
 
     @property
     def _keeps_statistics(self) -> bool:
@@ -639,6 +656,8 @@ class Holder:
 
     def _share_at(self, baton: Baton) -> Words:
         """What this member has in a frozen token, under a mask."""
+        self.note()
+        self._begin()  # a share that comes later would be the difference to none, under the same mask
         own = STATISTICS.encode(self.held.share[self.me], self.plan.agents, "This site's largest share of the token")
         # Bound to this very end, which is never asked about again after a visit: where it goes on after all, the next has other masks.
         about = sha256(baton.hop.to_bytes(8, "little") + np.ascontiguousarray(baton.numbers).tobytes()).digest()
@@ -688,6 +707,8 @@ class Holder:
                 and baton.hop - self.first_hop < self.plan.stopping.hops
             ):
                 raise BatonError("The baton says that all hops were made that the ring file allows, which is not so.")
+            if baton.purpose == Reason.NO_MINIMUM and self.asking is None:
+                raise BatonError("The baton says that there is no best model, which no token can find out.")
             signatures, _ = self._split(baton)
             own = slice(SIGNATURE * baton.origin, SIGNATURE * (baton.origin + 1))
             if not self.signer.is_signed(baton.origin, self.end_in(baton).statement, signatures[own]):

@@ -112,7 +112,8 @@ class Station:
         if before.epoch == self.plan.epoch:
             self.standing = before
             if not self.plan.on_cycle:
-                self._taken, self._safe = self.journal.last_on_links(before.epoch, before.k)
+                known = before.k + (before.receiver < 0)  # where it was acknowledged, what was made of the last one too
+                self._taken, self._safe = self.journal.last_on_links(before.epoch, known)
         else:  # what was sent in an epoch before is of no use
             self.holder.held.summed = 0
             self.holder.held.signatures = b""
@@ -154,7 +155,18 @@ class Station:
     @property
     def finished(self) -> bool:
         """Whether the run is over for this agent and nobody waits for it."""
-        return self.holder.finished and self.outgoing is None
+        return self.holder.finished and self.outgoing is None and not self._hands_on_again
+
+    @property
+    def _hands_on_again(self) -> bool:
+        """Whether the end that was sent on passes here once more, on a lap that meets this member twice, for others to have it."""
+        sent = self.standing.outgoing
+        if len(self.plan.order) == self.plan.agents or not sent:
+            return False
+        baton = unpack_baton(memoryview(sent)[HEADER_BYTES:], self.holder.layout)
+        order, works = self.holder.lap_of(baton.phase, baton.origin, baton.hop)
+        last = int(np.flatnonzero(works)[-1])
+        return baton.phase == Phase.DONE and self.me in order[baton.step : last]
 
     # ------------------------------------------------------------ greetings
 
@@ -209,7 +221,8 @@ class Station:
         self.acknowledged = True
         self.standing = replace(self.standing, earlier=b"")
         if self.holder.finished:
-            # After a restart it must not wait for a neighbour that has ended.
+            # After a restart it must not wait for a neighbour that has ended. What that one has is remembered.
+            self._safe[self.standing.receiver] = k
             self.standing = replace(self.standing, receiver=-1)
             self._write()
         return True

@@ -184,7 +184,7 @@ class Watch:
             order=plan.order,
             token_here=here,
             token_place=self._place(here),
-            hop=held.hop,
+            hop=max(held.hop, agent.station.holder.first_hop),
             visits=held.visits if asking is None else len(asking.held.answered),
             lap_seconds=self._lap,
             tolerance=plan.stopping.tolerance,

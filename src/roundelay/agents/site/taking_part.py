@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roundelay.agents.agreement.disk import make_private, sync_folder, write_new, write_whole
+from roundelay.agents.agreement.disk import make_private, sync_folder, write_whole
 from roundelay.agents.agreement.folder import ACCEPTED, accepted_plans, identity_for
 from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
@@ -22,12 +22,14 @@ from roundelay.agents.agreement.policy import read_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import model_of, noise_of, read_model
 from roundelay.agents.data.models import (
+    BESIDE,
     FinalResiduals,
     Model,
     ModelNotes,
     PrivacyNotes,
     SignedEnd,
     read_vector,
+    stands_beside,
     write_model,
     write_vector,
 )
@@ -48,13 +50,12 @@ from roundelay.agents.site.metering import (
 )
 from roundelay.agents.site.status import PrivacyStatus, Watch
 from roundelay.agents.site.whereabouts import Presence
+from roundelay.agents.site.why_it_ended import hops_of, why_it_ended
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
-# With more unknowns than this, those of an objective of the site's own stand in a file beside the model.
-MOST_COEFFICIENTS = 10_000
 PAUSED, STOPPING, PRIVACY, OWN_FIT, MASK_KEY = "paused", "stop", "privacy.json", "own-fit.json", "mask-key-"
 
 
@@ -204,7 +205,7 @@ class Site:
             # Also where the epoch is left: what is begun is worked on to its end before anything is written.
             await running
             if holder.finished:
-                watch.outcome = _why_it_stopped(plan, holder)
+                watch.outcome = _why_it_stopped(holder)
                 lingering = asyncio.create_task(agent.linger())
                 if self.options.meter and not over:
                     await metering.last_look()
@@ -251,8 +252,7 @@ class Site:
         path = self.home / "seed"
         if not path.exists():
             make_private(self.home)
-            write_new(path, system_secrets.token_bytes(8))
-            sync_folder(self.home)
+            write_whole(path, system_secrets.token_bytes(8))  # half of it would be one that anybody can guess
         return int.from_bytes(path.read_bytes(), "little")
 
     def _secrets(self, plan: RingPlan) -> PairSecrets | MaskKey:
@@ -261,8 +261,7 @@ class Site:
             return SeededPairs(self.options.seed)
         path = self.home / f"{MASK_KEY}{plan.epoch}"
         if not path.exists():
-            write_new(path, new_private_key())
-            sync_folder(self.home)
+            write_whole(path, new_private_key())
         return MaskKey(path.read_bytes())
 
     def _forget_mask_keys(self, before: int | None = None) -> None:
@@ -278,7 +277,7 @@ class Site:
             return None
         task = self._newest().plan.task
         beside = self.options.warm.with_suffix(".npy")
-        if task.kind == "custom" and task.dim > MOST_COEFFICIENTS and beside.exists():
+        if stands_beside(task) and beside.exists():
             return read_vector(beside, task.dim)
         return read_model(self.options.warm, task, self.local.standard(told))
 
@@ -310,18 +309,18 @@ class Site:
         assert held.estimate is not None
         self._forget_mask_keys()
         standard = self.local.standard(held.told)
-        large = plan.task.kind == "custom" and plan.dim > MOST_COEFFICIENTS
-        model = Model((), 0.0, "custom", "") if large else model_of(plan.task, standard, held.estimate)
+        large = stands_beside(plan.task)
+        model = BESIDE if large else model_of(plan.task, standard, held.estimate)
         asking = holder.asking
         if held.reason == Reason.NO_MINIMUM and asking is not None:
-            raise NoMinimumError(asking.goal(None).why_none)
+            raise NoMinimumError(asking.held.doubt or asking.goal(None).why_none)
         disagreement = float(np.linalg.norm(held.x[me] - held.estimate)) if asking is None else 0.0
         notes = ModelNotes(
             run=plan.run,
             epoch=plan.epoch,
-            hops=_hops(plan, holder),
+            hops=hops_of(plan, held.hop),
             members=tuple(one.name for one in plan.members),
-            reason=_why_it_stopped(plan, holder),
+            reason=_why_it_stopped(holder),
             residuals=FinalResiduals(_proven(plan, holder), disagreement),
             standard=standard,
             ring_digest=signed.digest,
@@ -351,9 +350,10 @@ class Site:
 def _signed_end(holder: Holder, large: bool) -> SignedEnd:
     """What all members have signed, for whoever reads the model."""
     end, held = holder.end, holder.held
+    assert held.estimate is not None
     return SignedEnd(
         end.hop, end.reason, end.by, tuple(tuple(total.tolist()) for total in held.told), end.asked.hex(), end.totals.hex(),
-        () if large and end.point is held.estimate else tuple(end.point.tolist()), tuple(one.hex() for one in pieces_of(held.signatures, SIGNATURE)),
+        () if large and np.array_equal(end.point, held.estimate) else tuple(end.point.tolist()), tuple(one.hex() for one in pieces_of(held.signatures, SIGNATURE)),
     )  # fmt: skip
 
 
@@ -379,31 +379,9 @@ def read_privacy(folder: Path, run_id: str) -> PrivacyStatus | None:
     return msgspec.json.decode(path.read_bytes(), type=PrivacyStatus)
 
 
-def _hops(plan: RingPlan, holder: Holder) -> int:
-    """How many hops the fit took."""
-    made = holder.held.hop - holder.first_hop
-    return made if holder.asking is None else made * len(plan.order)
-
-
-def _why_it_stopped(plan: RingPlan, holder: Holder) -> str:
-    """Why the ring stopped, in words."""
-    held, asking = holder.held, holder.asking
-    hops = _hops(plan, holder)
-    laps = "" if asking is None else f"{len(asking.held.answered)} laps, "
-    after = f"after {laps}{hops:,} hops"
-    if held.reason == Reason.ASKED:
-        return f"The operator of {plan.members[held.ended_by].name} asked the ring to stop, {after}."
-    if held.reason == Reason.NO_MINIMUM:
-        return f"There is no best model: the ring stopped {after}."
-    if asking is not None:
-        if asking.noise is not None:
-            return f"The {plan.agents} sites have made {asking.noise.laps_in_words}, as was planned, {after}."
-        if held.reason == Reason.CONTENT:
-            return f"The {plan.agents} sites have found the best fit {after}: all were asked there, and the sum of their slopes is 0."
-        return f"The sites came no further {after}: the sum of their slopes is not 0 yet."
-    if held.reason == Reason.CONTENT:
-        return f"All {plan.agents} sites were content within {plan.stopping.tolerance:g} {after}, and confirmed it."
-    return f"The {hops:,} hops that the ring file allows were made."
+def _why_it_stopped(holder: Holder) -> str:
+    end = holder.end
+    return why_it_ended(holder.plan, end.hop, Reason(end.reason), end.by)
 
 
 def _proven(plan: RingPlan, holder: Holder) -> float | None:

@@ -6,17 +6,34 @@ from pathlib import Path
 
 import numpy as np
 
+from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import model_of, standard_of_all
-from roundelay.agents.data.models import SignedEnd, StoredModel, load_model, read_vector
+from roundelay.agents.data.models import (
+    BESIDE,
+    Model,
+    ModelNotes,
+    SignedEnd,
+    StoredModel,
+    load_model,
+    read_vector,
+    stands_beside,
+)
+from roundelay.agents.data.statistics import Standard, pack
 from roundelay.agents.protocol.asking import digest_of
+from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.signing import SIGNATURE, Certificates, End, unsigned
+from roundelay.agents.site.why_it_ended import hops_of, questions_of, why_it_ended
 from roundelay.kernels import Vector
 from roundelay.networks.network_checks import join_names
 
 
 def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
-    """The model in a file, where every member of the ring has signed the end that it comes from; else the reason why not."""
+    """The model in a file, where every member of the ring has signed the end that it comes from; else the reason why not.
+
+    All that the file says is held against what was signed, but for what the site that wrote it has found by itself: its residuals, its
+    doubt, and what noise has done to each coefficient.
+    """
     stored, plan = load_model(path), signed.plan
     about = stored.about
     if about.ring_digest != signed.digest:
@@ -41,28 +58,65 @@ def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
         raise ValueError(
             f"{names} {'has' if len(missing) == 1 else 'have'} not signed what {path} says: the file was changed, or is no model of this ring."
         )
-    if _differs(stored, end.point, about.end, signed):
+    if _differs(path, stored.model, end.point, about.end, plan):
         raise ValueError(
             f"The coefficients in {path} are not those that the members have signed: the file was changed."
+        )
+    other = _other_notes(about, about.end, plan)
+    if other:
+        raise ValueError(
+            f"What {path} says of {join_names(other)} does not follow from what was signed: it was changed."
         )
     return stored
 
 
 def _end_of(path: Path, end: SignedEnd, signed: SignedPlan) -> End:
     plan = signed.plan
-    point = np.array(end.point) if end.point else read_vector(path.with_suffix(".npy"), plan.dim)
-    told = digest_of(np.array(total) for total in end.told)
+    # Beside the file only where it must be: else the file itself would say nothing that was signed.
+    beside = stands_beside(plan.task) and not end.point
+    point = read_vector(path.with_suffix(".npy"), plan.dim) if beside else np.array(end.point)
+    told = digest_of(_totals(end))
     ring, asked, totals = (bytes.fromhex(digits) for digits in (signed.digest, end.asked, end.totals))
     return End(ring, plan.epoch, end.hop, end.reason, end.by, point, told, asked, totals)
 
 
-def _differs(stored: StoredModel, point: Vector, end: SignedEnd, signed: SignedPlan) -> bool:
+def _totals(end: SignedEnd) -> tuple[Vector, ...]:
+    return tuple(np.array(total) for total in end.told)
+
+
+def _differs(path: Path, model: Model, point: Vector, end: SignedEnd, plan: RingPlan) -> bool:
     """Whether the model is another than the one that follows from the signed point and sums."""
-    plan = signed.plan
-    if not end.point:
-        return False  # the unknowns themselves were signed
     estimate = point[: plan.dim]
     if plan.choice is None:
         estimate = plan.method.regulariser.prox(estimate, float(plan.method.token_scale(plan.agents)))
-    standard = standard_of_all(plan.task, tuple(np.array(total) for total in end.told))
-    return model_of(plan.task, standard, estimate) != stored.model
+    if stands_beside(plan.task):
+        return model != BESIDE or not np.array_equal(read_vector(path.with_suffix(".npy"), plan.dim), estimate)
+    return model_of(plan.task, standard_of_all(plan.task, _totals(end)), estimate) != model
+
+
+def _other_notes(about: ModelNotes, end: SignedEnd, plan: RingPlan) -> list[str]:
+    """What the file says otherwise than the ring file and the signed end do."""
+    standard = standard_of_all(plan.task, _totals(end))
+    said = {
+        "the run": (about.run == plan.run and about.epoch == plan.epoch),
+        "the members": about.members == tuple(member.name for member in plan.members),
+        "the hops": about.hops == hops_of(plan, end.hop) and about.questions == questions_of(plan, end.hop),
+        "why the ring stopped": about.reason == why_it_ended(plan, end.hop, Reason(end.reason), end.by),
+        "all rows": _packed(about.standard) == _packed(standard),
+        "the promise": _promised(about) == _promise_of(plan),
+    }
+    return [what for what, follows in said.items() if not follows]
+
+
+def _packed(standard: Standard | None) -> list[float]:
+    return [] if standard is None else pack(standard).tolist()
+
+
+def _promised(about: ModelNotes) -> tuple[float, ...]:
+    one = about.privacy
+    return () if one is None else (one.epsilon, one.delta, one.rho, one.leave_out)
+
+
+def _promise_of(plan: RingPlan) -> tuple[float, ...]:
+    one, noise = plan.task.promise, plan.noise
+    return () if one is None or noise is None else (one.epsilon, one.delta, noise.rho, noise.leave_out)
