@@ -114,7 +114,7 @@ def test_totals_before_the_keys_and_sums_in_another_order_are_refused() -> None:
     summed = next(one for one in batons if one.phase == Phase.SUM)
     with pytest.raises(BatonError, match="of the phase SUM, came before all members have told their keys"):
         fresh[1].check(summed._replace(step=1), None)
-    for purpose, why in ((1, "came before sum 1 was told"), (0, "Sum 0 is told before this member has added to it")):
+    for purpose, why in ((1, "came before sum 0 was told"), (0, "Sum 0 is told before this member has added to it")):
         own = members_of(plan_of(TOKEN))
         own[1].held.cards = bytes(1)
         told = next(one for one in batons if one.phase == Phase.TELL and one.purpose == purpose)
