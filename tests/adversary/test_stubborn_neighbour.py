@@ -9,15 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 
+import roundelay as rl
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.objectives import Known
 from roundelay.agents.links import agent_loop, grpc_transport
+from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.grpc_transport import METHOD, SERVICE, GrpcTransport
+from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.protocol.baton import Baton, Phase
+from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.station import Station
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
+from roundelay.masks import SeededPairs
 from tests.agents.apart import apart
 from tests.agents.conftest import site
 from tests.agents.test_handshake import LARGEST, NAMES, plan_of
-from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, packed, scene
+from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, greeted, packed, scene
+from tests.agents.world import RUN, least_squares, ring_plan
 
 
 async def pinged_by_one_who_does_not_read() -> bool:
@@ -170,3 +182,23 @@ def test_where_the_log_can_not_be_written_the_agent_ends(what: str, tmp_path: Pa
             await asyncio.wait_for(running, 20.0)
 
     play(tmp_path, full)
+
+
+@pytest.mark.parametrize("k", [2**64 - 1, 2**63 - 1, 2**62 + 1])
+def test_a_counter_beyond_all_numbers_ends_no_agent_on_a_walk(k: int, tmp_path: Path) -> None:
+    """On a lap every counter has its place; on a walk it only rises, and so has to have an end."""
+
+    async def walk() -> None:
+        plan = ring_plan(["site0", "site1", "site2"], rl.WADMM(rho=2.0), 2, Stopping(None, 60))
+        holder = Holder(plan, 1, Known(least_squares(1, 2)), 1, SeededPairs(1))
+        journal = Journal(tmp_path, RUN, "site1")
+        agent = Agent(Station(holder, journal), MemoryTransport(MemorySwitch(), 1, plan.neighbours[1]))
+        greeted(agent)
+        baton = Baton(Phase.ITERATE, 1, 0, 0, 0, 0, np.array([0.3, -0.2]))
+        await agent._deliver(SENDER, packed(baton, k))
+        assert not agent._over.done() and "was forged" in agent.links[SENDER].refused
+        await agent._deliver(SENDER, packed(baton, 1))
+        assert agent.counts.taken == 1
+        journal.close()
+
+    asyncio.run(walk())
