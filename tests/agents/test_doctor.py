@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -92,6 +93,56 @@ def test_a_neighbour_that_does_not_know_this_site(ring: Rehearsal) -> None:
     (first.folder / "certificate.pem").write_text(stranger.certificate)
     found = [one for one in to_do(first.folder, "neighbours") if last.name in one.sentence]
     assert len(found) == 1 and "does not know this site's" in found[0].sentence
+
+
+def test_sites_that_are_met_at_a_relay_or_by_a_proxy(ring: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The doctor goes the ways of the agent: it says nothing of a port where there is none, and dials nobody straight past the proxy."""
+    first, last = seat_at(ring, 0), seat_at(ring, 2)
+
+    def last_is_at(address: str) -> None:
+        members = [*ring.plan.members[:2], replace(ring.plan.members[2], address=address)]
+        monkeypatch.setattr(examination, "latest_plan", lambda folder: replace(ring.plan, members=tuple(members)))
+
+    def said_of_it() -> list[Finding]:
+        of_first = [
+            one
+            for one in examine(first.folder)
+            if one.about == "neighbours" and one.sentence.startswith(("The", last.name))
+        ]
+        return of_first + [one for one in examine(last.folder) if one.about == "ports"]
+
+    with socket.create_server(("127.0.0.1", 0)) as relay:
+        address = f"127.0.0.1:{relay.getsockname()[1]}"
+        last_is_at(f"relay://{address}")
+        found = said_of_it()
+        assert len(found) == 2 and not any(one.remedy for one in found)
+        assert all(f"is met at the relay {address}, which answers" in one.sentence for one in found)
+    found = said_of_it()
+    assert len(found) == 2
+    assert all(
+        f"The relay at {address} can't be reached" in one.sentence and "HTTPS_PROXY" in one.remedy for one in found
+    )
+    last_is_at(f"relay://{'a' * 64}.example:443")  # no name has a part that is so long
+    assert len(said_of_it()) == 2
+    last_is_at(f"{'a' * 64}.example:443")
+    assert "does not answer" in said_of_it()[0].sentence
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{address}")
+    assert f"The proxy {address} can't be reached" in to_do(first.folder, "neighbours")[0].sentence
+
+
+def test_a_file_that_goes_while_it_is_looked_at(ring: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that runs puts one file in the place of another every two seconds."""
+    beside, is_file = ring.seats[0].folder / ".whereabouts.json", Path.is_file
+
+    def gone(path: Path) -> bool:
+        there = is_file(path)
+        if path == beside:
+            beside.unlink()
+        return there
+
+    monkeypatch.setattr(Path, "is_file", gone)
+    beside.touch()
+    assert not to_do(ring.seats[0].folder, "clock")
 
 
 def test_a_port_that_is_taken_and_an_address_elsewhere(ring: Rehearsal) -> None:

@@ -138,3 +138,12 @@ def test_it_is_asked_for_twice_at_a_terminal_and_not_shown(tmp_path: Path) -> No
     code, screen = typed(WORDS, WORDS)
     assert code == 0 and "Bergen has an identity" in screen and WORDS not in screen, screen
     assert roundelay("ring", "identity", "--folder", "bergen", told=WORDS, folder=tmp_path).returncode == 0
+
+
+def test_a_passphrase_in_the_place_of_the_descriptor_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said stands in logs."""
+    passphrase.cache_clear()
+    monkeypatch.setenv(DESCRIPTOR, WORDS)
+    with pytest.raises(ValueError, match="name an open file descriptor") as refused:
+        passphrase()
+    assert WORDS not in str(refused.value)

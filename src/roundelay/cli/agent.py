@@ -131,6 +131,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     from roundelay.agents.agreement.policy import PolicyError
     from roundelay.agents.links.agent_loop import RefusedError
     from roundelay.agents.links.grpc_transport import ListenError
+    from roundelay.agents.page.server import PageError
     from roundelay.agents.protocol.baton import BatonError
     from roundelay.agents.protocol.holder import DeceivedError, SolverError
     from roundelay.agents.protocol.journal import JournalError
@@ -151,10 +152,19 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         PrivacyLimitError,
         NoMinimumError,
         ListenError,
+        PageError,
         BatonError,
     ) as error:
         log("stopped", why=str(error))
         typer.echo(str(error), err=True)
+        raise typer.Exit(STOPPED) from None
+    except OSError as error:  # not in the log: it may be the log that can't be written
+        where = f" {error.filename}" if error.filename else ""
+        typer.echo(
+            f"The agent can't go on with the file{where} ({error.strerror or error}). Nothing is lost: mend that, then start it again by the "
+            "same command.",
+            err=True,
+        )
         raise typer.Exit(STOPPED) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         log("interrupted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import sys
 from functools import cache
 
@@ -31,6 +32,10 @@ def new_passphrase() -> bytes:
 
 
 def _from_descriptor(number: str) -> bytes:
+    if not re.fullmatch(r"[0-9]{1,6}", number):  # it is not repeated: it may be the passphrase itself
+        raise ValueError(
+            f"{DESCRIPTOR} is no number: name an open file descriptor, such as {DESCRIPTOR}=3 with 3<passphrase behind the command."
+        )
     try:
         with open(int(number), "rb", closefd=False) as file:
             words = file.readline(LONGEST + 1).rstrip(b"\r\n")

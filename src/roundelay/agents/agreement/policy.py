@@ -197,7 +197,11 @@ def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
     if slope == 0.0:  # there is nothing to hide
         return
     if masks.size < policy.least_cover * slope:
-        much = "no masks" if masks.size == 0.0 else f"masks {masks.size / slope:.2g} times as large as its gradient"
+        much = (
+            "no masks that hide what is added to it"
+            if masks.size == 0.0
+            else f"masks {masks.size / slope:.2g} times as large as its gradient"
+        )
         yield (
             f"The token starts under {much}, and this site's policy wants them {policy.least_cover:g} times as large (least_cover): its "
             "neighbours could work out the gradient of its data."
@@ -230,6 +234,8 @@ def masks_of(plan: RingPlan) -> Masks:
     method: Any = plan.method
     facts = getattr(method, "facts", None)
     if facts is None:  # another update than that of ADMM, of which nobody has said what it hides
+        return Masks(0.0, math.inf)
+    if facts.xstep.step == "else":  # masks hide one vector: where a step takes a few rows at a time, these lift them
         return Masks(0.0, math.inf)
     rho, start = float(method.rho), facts.start
     grid = getattr(method.start, "sum_grid", None)

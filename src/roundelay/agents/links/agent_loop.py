@@ -35,6 +35,10 @@ PING_EVERY = 1.0
 ASKING, ANSWERING = 0, 1
 # A member that has the end waits so long for the next one to say that it has it too. Its own model is on disk by then.
 FAREWELL = 600.0
+# And stays no longer than this for neighbours that go on asking after the end.
+LONGEST_STAY = 60.0
+# So many batons of a neighbour may wait for the one that is worked on; whatever is beyond comes again.
+MOST_WAITING = 8
 
 Log = Callable[..., None]
 
@@ -54,6 +58,8 @@ class LinkHealth:
     up: bool = False
     greeted: bool = False
     greeting: bool = False
+    asking: bool = False
+    waiting: int = 0
     epoch: int = -1
     broken: int = 0
     refused: str = ""
@@ -101,7 +107,7 @@ class Agent:
 
     async def run(self) -> None:
         """Run until the run is over for this agent, or something keeps it from going on."""
-        ticking = asyncio.create_task(self._tick())
+        ticking = self._start(self._tick())
         try:
             self._start(self._begin())  # first, since a baton must not be taken before what was kept
             await self.transport.start(self._deliver, self._connected)
@@ -117,7 +123,10 @@ class Agent:
     async def linger(self) -> None:
         """Answer for a while after the end, so that a neighbour whose acknowledgement got lost hears it again."""
         last, began = self.arrived, time.monotonic()
-        while time.monotonic() - began < min(max(4.0 * self.patience.deadline(), 0.2), 5.0):
+        until = began + LONGEST_STAY
+        while time.monotonic() < until and time.monotonic() - began < min(
+            max(4.0 * self.patience.deadline(), 0.2), 5.0
+        ):
             await asyncio.sleep(TICK)
             if self.arrived != last:
                 last, began = self.arrived, time.monotonic()
@@ -171,7 +180,14 @@ class Agent:
     # ------------------------------------------------------------ frames
 
     async def _deliver(self, peer: int, data: bytes) -> None:
-        """A frame came. Whatever is wrong with it, nothing but a log line comes of it."""
+        """A frame came. What is wrong here, as with a log on a full disk, ends the agent, not only the task that reads."""
+        try:
+            await self._take_in(peer, data)
+        except Exception as error:
+            self._fail(error)
+
+    async def _take_in(self, peer: int, data: bytes) -> None:
+        """Whatever is wrong with a frame, nothing but a log line comes of it."""
         health = self.links[peer]
         health.heard = time.monotonic()
         try:
@@ -186,6 +202,8 @@ class Agent:
             return  # it comes again
         if frame.kind == Kind.BATON:
             if self._takes_long:
+                if health.waiting >= MOST_WAITING:
+                    return
                 # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
                 await asyncio.shield(self._start(self._handle(peer, data, frame, long=True)))
             else:
@@ -212,19 +230,29 @@ class Agent:
 
     async def _handle(self, peer: int, data: bytes, frame: Frame, long: bool) -> None:
         """One baton after another."""
+        health = self.links[peer]
+        health.waiting += 1
         try:
             async with self._lock:
                 if not self._failed:
                     await self._baton(peer, data, frame, long)
         except Exception as error:
             self._fail(error)
+        finally:
+            health.waiting -= 1
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task of the agent's own."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        """Nothing that the agent does for itself may end unnoticed: it would wait for ever for what it no longer asks for."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
 
     async def _baton(self, peer: int, data: bytes, frame: Frame, long: bool) -> None:
         try:
@@ -388,13 +416,25 @@ class Agent:
         health = self.links[peer]
         health.up, health.greeted, health.pinged = up, False, 0.0
         health.broken += not up
-        self.log("link up" if up else "link down", peer=self._name(peer))
+        try:
+            self.log("link up" if up else "link down", peer=self._name(peer))
+        except OSError as error:  # whoever dials must not end of it
+            self._fail(error)
         if up:
+            self._ask(peer)
+
+    def _ask(self, peer: int) -> None:
+        """Greet a neighbour, unless a greeting still waits for the end of what is being done: a pause may last for days."""
+        health = self.links[peer]
+        if not health.asking:
+            health.asking = True
             self._start(self._greet(peer, ASKING))
 
     async def _greet(self, peer: int, k: int) -> None:
         """Say what this agent knows of the link, when nobody is changing it."""
         async with self._lock:
+            if k == ASKING:
+                self.links[peer].asking = False
             await self._send(peer, Kind.HELLO, k, self.station.greeting(peer))
 
     async def _heard_greeting(self, peer: int, frame: Frame) -> None:
@@ -451,7 +491,7 @@ class Agent:
             if not health.up:
                 continue
             if not health.greeted:
-                self._start(self._greet(peer, ASKING))
+                self._ask(peer)
             if (
                 health.pinged
                 and now - max(health.pinged, health.heard) > health.patience.deadline() + PING_EVERY * DEAF

@@ -29,6 +29,8 @@ SERVICE, METHOD = "roundelay.Ring", "Link"
 SPARE = 4096  # what gRPC may add to a frame
 # Who dials must have shown his certificate by then, and have opened a stream. In milliseconds.
 HANDSHAKE, IDLE = 10_000, 10_000
+# Seconds that a neighbour may take to read a frame, and bytes a second beside: who reads nothing would keep whoever writes waiting for ever.
+TAKEN_WITHIN, SLOWEST = 20.0, 10_000.0
 
 # What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
 LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -101,8 +103,11 @@ class GrpcTransport:
         if stream is None:
             return False
         try:
-            async with stream.writing:
+            async with stream.writing, asyncio.timeout(TAKEN_WITHIN + len(data) / SLOWEST):
                 await stream.write(data)
+        except TimeoutError:
+            stream.close()
+            return False
         except LINK_ERRORS:
             return False
         except asyncio.CancelledError:

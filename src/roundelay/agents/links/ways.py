@@ -63,7 +63,12 @@ async def connect(address: str, whose: str) -> Stream:
             return stream
     except WayError:
         raise
-    except (OSError, EOFError, asyncio.LimitOverrunError) as error:  # also TimeoutError
+    except (
+        OSError,
+        EOFError,
+        UnicodeError,
+        asyncio.LimitOverrunError,
+    ) as error:  # also TimeoutError, and names that can't be looked up
         raise WayError(f"{first} can't be reached ({error or 'no answer in time'}).") from None
 
 

@@ -32,6 +32,8 @@ from roundelay.kernels import Vector
 
 # Tokens up to this many numbers are kept with every visit, for the privacy meter and for the transcript.
 KEPT = 1000
+# No counter of a random walk gets so far; one that is higher has no place in a journal or in the next frame.
+HIGHEST = 2**62
 # So many times a baton may come before the one that is missing.
 PATIENT = 20
 
@@ -340,6 +342,8 @@ class Station:
         if sender not in self.plan.neighbours[self.me]:
             raise BatonError("It comes from a member that is not a neighbour of this one.")
         if not self.plan.on_cycle:
+            if k > HIGHEST:
+                raise BatonError(f"The baton has the counter {k}, to which no ring comes: it was forged.")
             return
         order, expected = self.plan.order, self._expected()
         if k != expected or order[(k - 1) % len(order)] != sender:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import importlib.metadata
 import os
@@ -12,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,10 +24,12 @@ from packaging.requirements import Requirement
 from roundelay.agents.agreement.disk import is_in_use
 from roundelay.agents.agreement.folder import ACCEPTED, identity_for
 from roundelay.agents.agreement.identity import CERTIFICATE_FILE, expiry, server_name, site_of
+from roundelay.agents.agreement.names import host_and_port, relay_of
 from roundelay.agents.agreement.permissions import open_to_others
 from roundelay.agents.agreement.plan import Member, RingPlan
 from roundelay.agents.agreement.ringfile import read_ring
 from roundelay.agents.links.grpc_transport import dials
+from roundelay.agents.links.ways import WayError, connect, proxy_for
 from roundelay.agents.site.whereabouts import RUNNING
 
 # What there must be: days until a certificate ends, bytes on the disk, seconds at most for a sync, seconds until a neighbour answers.
@@ -96,9 +100,13 @@ def _clock(folder: Path, own: str, plan: RingPlan | None) -> Iterator[Finding]:
                 f"It is {now:%Y-%m-%d %H:%M} UTC by this machine, and the certificate of {name} is good from {begin:%Y-%m-%d %H:%M} on.",
                 remedy + ("" if name == "this site" else f" If it is right here, it is {name}'s that is wrong."),
             )
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    newest = max(files, key=lambda path: path.stat().st_mtime)
-    written = datetime.fromtimestamp(newest.stat().st_mtime, UTC)
+    times = []
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # an agent that runs writes beside, and puts that in the place of the old one
+            if path.is_file():
+                times.append((path.stat().st_mtime, path))
+    latest, newest = max(times)
+    written = datetime.fromtimestamp(latest, UTC)
     if written > now + AHEAD:
         good = False
         yield Finding(
@@ -219,7 +227,15 @@ def _listening(folder: Path, plan: RingPlan, me: int, listen: str) -> Iterator[F
     if all(dials(plan, me, peer) for peer in plan.neighbours[me]):
         yield Finding("ports", "This site dials all its neighbours, and listens on no port.")
         return
-    host, port = _split(address)
+    if relay := relay_of(address):
+        trouble = _on_the_way(relay, "The relay")
+        yield Finding(
+            "ports",
+            trouble or f"This site listens on no port: it is met at the relay {relay}, which answers.",
+            f"{_WAYS} of the relay." if trouble else "",
+        )
+        return
+    host, port = host_and_port(address)
     if is_in_use(folder / "runs" / plan.run / RUNNING):
         trouble = _reach(host, port)
         yield Finding(
@@ -233,11 +249,11 @@ def _listening(folder: Path, plan: RingPlan, me: int, listen: str) -> Iterator[F
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         socket.create_server((host, port), family=family).close()
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
+    except (OSError, UnicodeError) as error:
+        taken = getattr(error, "errno", None) == errno.EADDRINUSE
         yield Finding(
             "ports",
-            f"The address {address} can't be listened on: {error.strerror or error}.",
+            f"The address {address} can't be listened on: {getattr(error, 'strerror', None) or error}.",
             "Free the port (ss -ltnp shows who has it), or start the agent with another one by --listen."
             if taken
             else "Start the agent with --listen and an address of this machine, such as 0.0.0.0 with the port to which the other one leads.",
@@ -252,8 +268,11 @@ def _neighbours(folder: Path, plan: RingPlan, me: int) -> Iterator[Finding]:
         if not dials(plan, me, peer):
             yield Finding("neighbours", f"{member.name} dials this site, so that from here it can't be tried.")
             continue
-        host, port = _split(member.address)
-        trouble = _reach(host, port)
+        relay = relay_of(member.address)
+        if relay or proxy_for(member.address):
+            yield _by_another(member, relay)
+            continue
+        trouble = _reach(*host_and_port(member.address))
         if trouble:
             yield Finding(
                 "neighbours",
@@ -272,6 +291,31 @@ def _neighbours(folder: Path, plan: RingPlan, me: int) -> Iterator[Finding]:
             )
 
 
+_WAYS = "Look at HTTPS_PROXY and NO_PROXY, for a firewall on the way, and ask the operator"
+
+
+def _by_another(member: Member, relay: str) -> Finding:
+    """A neighbour to which the way leads by a proxy or a relay. Its certificate is left to the agent, in whose place nobody shall be met."""
+    trouble = _on_the_way(relay or member.address, "The relay" if relay else member.name)
+    if trouble:
+        return Finding("neighbours", trouble, f"{_WAYS} of {'the relay' if relay else member.name}.")
+    where = f"is met at the relay {relay}, which answers" if relay else f"answers at {member.address} by the proxy"
+    return Finding("neighbours", f"{member.name} {where}; its certificate is not looked at from here.")
+
+
+def _on_the_way(address: str, whose: str) -> str:
+    """Why an address can't be reached as the agent does it, in a sentence; empty where it can."""
+
+    async def there() -> None:
+        (await connect(address, whose)).writer.close()
+
+    try:
+        asyncio.run(there())
+    except WayError as error:
+        return str(error)
+    return ""
+
+
 def _reach(host: str, port: int) -> str:
     """Why a port can't be reached; empty where it can."""
     try:
@@ -280,6 +324,8 @@ def _reach(host: str, port: int) -> str:
         return f"there is no answer within {PATIENCE:g} seconds"
     except OSError as error:
         return (error.strerror or str(error)).lower()
+    except UnicodeError:  # of a part that is too long for a name
+        return "it has no name that can be looked up"
     return ""
 
 
@@ -296,8 +342,3 @@ def _shakes_hands(folder: Path, plan: RingPlan, member: Member) -> bool:
         except grpc.FutureTimeoutError:
             return False
     return True
-
-
-def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)

@@ -74,6 +74,8 @@ def _by_token(plan: RingPlan, me: int | None) -> Iterator[str]:
         f"own data. {_neighbours(plan, me)} After some rounds they can work out from that, as exactly as if you had told them: "
         f"{_worked_out(plan, known)}."
     )
+    if _by_single_rows(plan):
+        yield "A step takes some rows at a time, or bounds what each may add: from a few rounds these neighbours can work out single rows."
     hidden = _hidden(plan, me)
     if hidden:
         yield hidden
@@ -130,6 +132,12 @@ def _worked_out(plan: RingPlan, known: frozenset[str]) -> str:
             "rows much about each of them"
         )
     return f"{features}, from which much about each row follows where you have few"
+
+
+def _by_single_rows(plan: RingPlan) -> bool:
+    """Whether a step is not of a site's whole function."""
+    facts = getattr(plan.method, "facts", None)
+    return facts is not None and facts.xstep.step == "else"
 
 
 def _hidden(plan: RingPlan, me: int | None) -> str:
