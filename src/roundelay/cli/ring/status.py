@@ -101,7 +101,10 @@ def _doing(standing: Standing) -> str:
     if word.doing == "finished":
         return "It is done, and stays a little in case a neighbour has missed that."
     if word.doing == "paused":
-        return "It is paused by its operator, and keeps the baton when it comes: roundelay ring resume lets it go on."
+        return (
+            "It is paused, and keeps the baton when it comes. If its operator paused it, roundelay ring resume lets it go on; under a "
+            "privacy limit it goes on by itself when the meter has looked."
+        )
     if word.doing == "working":
         return "It has the baton and works on it."
     if word.baton_here:
