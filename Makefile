@@ -21,13 +21,13 @@ help:
 demo: .venv/installed-demo
 	$(BIN)/roundelay ring demo
 
-# Lint beside the tests, and one process more than there are cores: many tests wait for links, disks and other processes. The
+# Lint beside the tests, and two processes more than there are cores: many tests wait for links, disks and other processes. The
 # tests of a file stay together, since they compile much the same; folders go by the alphabet, so that the long rings come first.
 test: .venv/installed-dev .venv/browser
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
 tests: .venv/installed-dev
-	$(BIN)/pytest -n $$(($(CORES) < 8 ? $(CORES) + 1 : 8)) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $$(($(CORES) < 8 ? $(CORES) + 2 : 8)) --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed-dev
 	$(BIN)/pytest -n $(CORES) --dist loadfile --quick
