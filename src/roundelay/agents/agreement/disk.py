@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 try:
@@ -64,15 +64,20 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 @contextmanager
-def in_use(path: Path) -> Iterator[None]:
-    """Show others that something is in use, by a lock on an empty file; one that dies lets go of it."""
+def _locked(path: Path, exclusive: bool) -> Iterator[None]:
+    """A lock on an empty file; one that dies lets go of it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
     try:
         if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield
     finally:
         os.close(handle)
+
+
+def in_use(path: Path) -> AbstractContextManager[None]:
+    """Show others that something is in use."""
+    return _locked(path, exclusive=False)
 
 
 def is_in_use(path: Path) -> bool:
@@ -89,13 +94,6 @@ def is_in_use(path: Path) -> bool:
     return False
 
 
-@contextmanager
-def one_at_a_time(path: Path) -> Iterator[None]:
-    """Let one process at a time do something, by a lock on an empty file; one that dies lets go of it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+def one_at_a_time(path: Path) -> AbstractContextManager[None]:
+    """Let one process at a time do something."""
+    return _locked(path, exclusive=True)
