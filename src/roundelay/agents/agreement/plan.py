@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,46 +17,11 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
 from roundelay.problems.row_problem import RowProblem, problem_named
 from roundelay.registry import registered
+from roundelay.regression.columns import Column, column_of as column_of, columns_in as columns_in
 
 Missing = Literal["refuse", "drop"]
 # The kind of a fit whose objective is the sites' own; the others are those of the register.
 CUSTOM = "custom"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the data: `name`, and the `unit` in which all sites must give it ("" where there is none)."""
-
-    name: str
-    unit: str = ""
-
-    def __str__(self) -> str:
-        """As it stands in the header of a data file: name [unit]."""
-        return f"{self.name} [{self.unit}]" if self.unit else self.name
-
-
-_HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")
-
-
-def column_of(heading: str) -> Column:
-    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one."""
-    heading = " ".join(heading.split())
-    found = _HEADING.fullmatch(heading)
-    column = Column(found["name"], found["unit"].strip()) if found else Column(heading)
-    if not column.name:
-        raise ValueError('A column has no name: write one, with the unit behind it, as in "age [years]".')
-    return column
-
-
-def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
-    """The columns that a header names. The cells are not shown: where the header was forgotten, they are the first row."""
-    columns = []
-    for number, heading in enumerate(header, start=1):
-        try:
-            columns.append(column_of(heading))
-        except ValueError as error:
-            raise ValueError(f"The header of {file} can't be used at column {number}. {error}") from None
-    return tuple(columns)
 
 
 # A record may be given away with the chance δ: beyond this that is no promise.

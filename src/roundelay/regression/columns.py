@@ -1,0 +1,53 @@
+"""A column of the data: its name, its unit, and what kind of values it has, as all sites have agreed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+# A number; one of some levels, in words; a date, which counts as days since 1970-01-01.
+Values = Literal["number", "levels", "date"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the data: `name`, and the `unit` in which all sites must give it ("" where there is none).
+
+    `values` says what stands in it, and `levels` has the words of a column of levels, the reference level first. Two columns are
+    the same where name and unit are: what kind of values it has is agreed on, once all sites have said what they have.
+    """
+
+    name: str
+    unit: str = ""
+    values: Values = field(default="number", compare=False)
+    levels: tuple[str, ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        """As it stands in the header of a data file: name [unit]."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+
+_HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")
+
+
+def column_of(heading: str) -> Column:
+    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one."""
+    heading = " ".join(heading.split())
+    found = _HEADING.fullmatch(heading)
+    column = Column(found["name"], found["unit"].strip()) if found else Column(heading)
+    if not column.name:
+        raise ValueError('A column has no name: write one, with the unit behind it, as in "age [years]".')
+    return column
+
+
+def columns_in(header: Sequence[str], file: str) -> tuple[Column, ...]:
+    """The columns that a header names. The cells are not shown: where the header was forgotten, they are the first row."""
+    columns = []
+    for number, heading in enumerate(header, start=1):
+        try:
+            columns.append(column_of(heading))
+        except ValueError as error:
+            raise ValueError(f"The header of {file} can't be used at column {number}. {error}") from None
+    return tuple(columns)
