@@ -15,7 +15,7 @@ from roundelay.kernels import Vector
 from roundelay.registry import registered
 
 # Beyond this e^η is continued as a parabola: no count and no mean is so large, and a step that goes too far stays finite.
-FARTHEST = 30.0
+FARTHEST = 25.0
 
 
 class Family(Protocol):
