@@ -1,0 +1,225 @@
+"""A regression from its first sum to its result: what a site adds to each sum, the function that is minimised between, and what follows.
+
+    sums before the fit → known to all → each site's function → its minimum, by Newton's method on sums → sums at that point → the result
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from roundelay.kernels import Matrix, Vector
+from roundelay.problems.callables import CallableProblem
+from roundelay.regression.likelihood import Likelihood
+from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
+from roundelay.regression.rows import SiteRows
+from roundelay.regression.sums import AFTER, Known, Sum, sums_of
+
+# Sums are rounded once, and to the grid.
+ROUNDING, GRID = 1e-9, 2.0**-50
+# Beyond this rows are no whole numbers any more.
+MOST_ROWS = 2.0**53
+
+
+class StudyError(ValueError):
+    """The rows of all sites can't be fitted as planned, for the reason that the sentence gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A regression, as everybody knows it."""
+
+    regression: Regression
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """All sums, in order."""
+        return sums_of(self.regression)
+
+    @property
+    def before(self) -> int:
+        """How many of them come before the fit."""
+        return len(self.sums) - len(AFTER)
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """How many numbers each sum has."""
+        return tuple(one.length(self.regression) for one in self.sums)
+
+    def known(self, totals: tuple[Vector, ...], sites: int, point: Vector | None = None) -> Known:
+        """What everybody knows."""
+        return Known(self.regression, totals, sites, point)
+
+    # ------------------------------------------------------------ one site
+
+    def summand(self, rows: SiteRows, known: Known) -> Vector:
+        """What a site adds to the sum that comes next."""
+        following = self.sums[len(known.totals)]
+        if len(known.totals) >= 2:
+            check_totals(known)
+        return following.packed(self.regression, following.own(rows, known))
+
+    def check_told(self, own: Vector, total: Vector, number: int, sites: int) -> None:
+        """Refuse a total that lacks what this site has added."""
+        one = self.sums[number]
+        growing = one.sizes(self.regression) if one.growing is None else one.growing
+        mine, theirs = one.parts(self.regression, own), one.parts(self.regression, total)
+        for part in growing:
+            if not (theirs[part] >= mine[part] * (1.0 - ROUNDING) - GRID).all():
+                raise ValueError(f"In the sum of {one.tells} there is less than this site has added.")
+        if one.name == "counts":
+            rows = float(theirs["rows"][0])
+            if not (mine["rows"][0] <= rows <= MOST_ROWS and rows.is_integer()):
+                raise ValueError(f"All {sites} sites can't have {rows:,g} rows together.")
+
+    def function(self, rows: SiteRows, known: Known) -> SiteFunction:
+        """The site's own function of the unknowns, such that the sum over N sites is N times the mean loss of a row, with the ridge."""
+        check_totals(known)
+        share = known.sites / known.weight
+        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, self._ridges)
+
+    @cached_property
+    def _ridges(self) -> Vector:
+        ridges = np.full(self.regression.dim, self.regression.ridge)
+        ridges[list(self.regression.spared)] = 0.0
+        return ridges
+
+    # ------------------------------------------------------------ what all know
+
+    def start(self, known: Known) -> Vector:
+        """Where the fit begins: the model that knows nothing but constants."""
+        return known.null_point
+
+    def raw(self, known: Known, point: Vector | None = None) -> tuple[Vector, Matrix]:
+        """The coefficients in the units of the data, and the matrix that makes them of the unknowns."""
+        shift, scale = known.scaling
+        one = np.diag(1.0 / scale)
+        if self.regression.has_intercept:
+            constant = self.regression.design_names.index(INTERCEPT)
+            slopes = np.arange(len(scale)) != constant
+            one[constant, slopes] = -(shift / scale)[slopes]
+        whole = np.kron(np.eye(self.regression.equations), one)
+        at = known.point if point is None else point
+        assert at is not None
+        return whole @ at, whole
+
+
+@dataclass(frozen=True, eq=False)
+class SiteFunction:
+    """share·L(w) + ½ Σ ridge·w²: one site's part of what is minimised."""
+
+    likelihood: Likelihood
+    share: float
+    ridges: Vector
+
+    def value(self, w: Vector) -> float:
+        """f(w)."""
+        return self.share * self.likelihood.value(w) + 0.5 * float(self.ridges @ w**2)
+
+    def gradient(self, w: Vector) -> Vector:
+        """∇f(w)."""
+        return self.share * self.likelihood.gradient(w) + self.ridges * w
+
+    def hessian(self, w: Vector) -> Matrix:
+        """∇²f(w)."""
+        return self.share * self.likelihood.hessian(w) + np.diag(self.ridges)
+
+
+def problem_of(functions: list[SiteFunction]) -> CallableProblem:
+    """The functions of some sites, as a ring and the simulator take them."""
+    return CallableProblem(
+        [one.gradient for one in functions],
+        functions[0].likelihood.dim,
+        [one.value for one in functions],
+        [one.hessian for one in functions],
+    )
+
+
+# ---------------------------------------------------------------- before the fit
+
+
+def check_totals(known: Known) -> None:
+    """Refuse, in words that name the culprit, what no fit could make sense of."""
+    for problem in (_too_few(known), _nothing_to_explain(known), _collinear(known)):
+        if problem:
+            raise StudyError(problem)
+    if not known.regression.ridge:
+        separated = separated_by(known)
+        if separated:
+            raise StudyError(
+                f"{separated[0]} No finite coefficient is the best. Leave the term out, join the level with another one, or plan with a "
+                "--ridge."
+            )
+
+
+def _too_few(known: Known) -> str:
+    rows, unknowns = known.rows, known.regression.dim + known.constants
+    if rows > unknowns:
+        return ""
+    return f"All sites together have {rows:,} complete rows, but the formula has {unknowns:,} unknowns: leave out terms, or bring in more rows."
+
+
+def _nothing_to_explain(known: Known) -> str:
+    if not known.has("moments"):
+        return ""
+    regression, moments = known.regression, known.told("moments")
+    if not known.weight > 0.0:
+        return f"All rows of all sites have the weight 0 in {regression.formula}: correct the weights."
+    response, one = float(moments["response"][0]), "all rows of all sites"
+    if regression.family == MULTINOMIAL:
+        absent = [level for level, count in zip(regression.classes, moments["classes"], strict=True) if not count > 0.0]
+        return f"No row of any site has the level {absent[0]!r} of {regression.response}: leave it out of the plan." if absent else ""
+    if regression.family == "binomial" and not 0.0 < response < known.weight:
+        return f"The outcome {regression.response} is the same in {one}: there is nothing to explain."
+    if regression.family in ("poisson", "gamma") and not response > 0.0:
+        return f"{regression.response} is 0 in {one}: there is nothing to explain."
+    if regression.family == "cox" and not float(moments["events"][0]) > 0.0:
+        return "No row of any site ended with an event: there is nothing to explain."
+    return ""
+
+
+def _collinear(known: Known) -> str:
+    if not known.has("products") or known.regression.ridge:
+        return ""
+    found = known.collinear
+    if not found:
+        return ""
+    within = " at each site" if known.regression.absorbs_sites else ""
+    return f"In all rows of all sites {'; '.join(found[:3])}{within}: leave it out of the formula, or plan with a --ridge."
+
+
+def separated_by(known: Known) -> list[str]:
+    """The columns of zeros and ones that have an outcome of one kind alone, each in a sentence."""
+    regression = known.regression
+    if not known.has("moments") or regression.family not in ("binomial", "poisson", MULTINOMIAL):
+        return []
+    moments, found = known.told("moments"), []
+    levels = regression.classes if regression.family == MULTINOMIAL else ("",)
+    explained = moments["explained"].reshape(len(levels), -1)
+    for column, name in enumerate(regression.design_names):
+        total = float(moments["columns"][column])
+        if name == INTERCEPT or float(moments["not whole"][column]) > 0.0 or not total > 0.0:
+            continue
+        for level, some in zip(levels, explained[:, column].tolist(), strict=True):
+            least = ROUNDING * total
+            if some <= least:
+                what = f"the level {level!r}" if level else "an outcome other than 0"
+                found.append(f"No row of any site with {name} has {what} of {regression.response}.")
+            elif regression.family == "binomial" and some >= total - least:
+                found.append(f"Every row of all sites with {name} has the outcome 1 in {regression.response}.")
+    return found
+
+
+def no_minimum(known: Known) -> tuple[float, str]:
+    """A value of the sum of all functions below which outcomes are separated, and why; −∞ where that can't be."""
+    regression = known.regression
+    if regression.family not in ("binomial", MULTINOMIAL) or regression.ridge or regression.terms.response[0]:
+        return -math.inf, ""
+    # Where all losses add up to less than log 2, each row is on its own side.
+    return known.sites / known.weight * math.log(2.0), (
+        f"The predictors tell the outcomes of {regression.response} apart without an error, so that no finite coefficients are the best: leave "
+        "out terms, or plan with a --ridge, for instance --ridge 1e-4."
+    )
