@@ -1,1 +1,1 @@
-"""A regression over rows that many sites hold: formula, families, fit by sums, and the table with standard errors."""
+"""The regression that a consortium publishes: a formula over the rows of all sites, by sums that nobody sees the parts of."""

@@ -34,7 +34,7 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "I": lambda value: value,
 }
-# The column that says at which site a row is; every site has its own name in it.
+# The word for the site at which a row is: it gives each site a constant of its own, and is no column of the data.
 SITE = "site"
 # Of a term's own kind: levels, splines, and what stands beside the predictors.
 LEVELS, SPLINE, BESIDE = "C", "bs", ("offset", "weights")
@@ -86,12 +86,16 @@ class Formula:
     def _sides(self) -> tuple[str, str]:
         sides = re.sub("`([^`]*)`", lambda found: self._alias(found[1]), self.text).split("~")
         if len(sides) != 2 or not all(side.strip() for side in sides):
-            raise ValueError(f"The formula {self.text!r} needs one ~, with what is explained before it and what explains it behind it.")
+            raise ValueError(
+                f"The formula {self.text!r} needs one ~, with what is explained before it and what explains it behind it."
+            )
         return sides[0].strip(), sides[1].strip()
 
     def _alias(self, name: str) -> str:
         """A name without spaces for a column that is written between backticks."""
-        alias = next((alias for alias, other in self._aliases.items() if other == name), f"quoted_{len(self._aliases)}_")
+        alias = next(
+            (alias for alias, other in self._aliases.items() if other == name), f"quoted_{len(self._aliases)}_"
+        )
         self._aliases[alias] = name
         return alias
 
@@ -118,7 +122,9 @@ class Formula:
     def _all_terms(self) -> tuple[Any, ...]:
         formulaic = _formulaic()
         plain = re.sub(r"\w+\([^()]*\)", "", self._sides[1])
-        if plain.count("*") > MOST_STARS or any(int(power) > MOST_POWER for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", plain)):
+        if plain.count("*") > MOST_STARS or any(
+            int(power) > MOST_POWER for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", plain)
+        ):
             raise ValueError(
                 f"The formula multiplies too much out: it may have {MOST_STARS} signs * and the power {MOST_POWER} between its terms. Write the "
                 "interactions that are meant one by one, with a colon."
@@ -137,17 +143,36 @@ class Formula:
         """The terms that have coefficients, as formulaic has them."""
         found = []
         for term in self._all_terms:
+            if self._names_site(term):
+                continue
             sides = [self._beside(factor.expr) for factor in term.factors]
             if any(sides):
                 if len(sides) > 1:
-                    raise ValueError(f"{term} in the formula multiplies an offset or weights with something: let each stand by itself.")
+                    raise ValueError(
+                        f"{term} in the formula multiplies an offset or weights with something: let each stand by itself."
+                    )
                 continue
             for factor in term.factors:
                 self._check_factor(factor.expr)
             found.append(term)
+        if self.has_site and not any(str(term) == "1" for term in found):
+            # Levels are told from a reference where sites have constants, as where all rows have one.
+            found.insert(0, next(iter(_formulaic().Formula("1"))))
         if not found:
-            raise ValueError(f"The formula {self.text!r} has nothing that could explain anything: write 1 for a constant alone.")
+            raise ValueError(
+                f"The formula {self.text!r} has nothing that could explain anything: write 1 for a constant alone."
+            )
         return tuple(found)
+
+    def _names_site(self, term: Any) -> bool:
+        """Whether a term is the site; multiplied with something, it would tell what each site has alone."""
+        names = [factor.expr.strip() in (SITE, f"{LEVELS}({SITE})") for factor in term.factors]
+        if any(names) and len(names) > 1:
+            raise ValueError(
+                f"{term} in the formula would have a coefficient for each site, which tells what that site has: write {SITE} by itself, which "
+                "gives each site a constant of its own that nobody else sees."
+            )
+        return any(names)
 
     def _beside(self, expression: str) -> bool:
         parsed = _call(expression)
@@ -163,7 +188,9 @@ class Formula:
                 continue
             what = call.func.id  # type: ignore[attr-defined]
             if what in found or len(call.args) != 1 or call.keywords:
-                raise ValueError(f"The formula has {what} more than once, or not of one expression: write {what}(…) once.")
+                raise ValueError(
+                    f"The formula has {what} more than once, or not of one expression: write {what}(…) once."
+                )
             self._check(call.args[0])
             found[what] = call.args[0]
         return found
@@ -186,17 +213,19 @@ class Formula:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns that the formula names, in the order of the columns; that of the site is not one of the data."""
+        """The columns that the formula names, in the order of the columns; the site is none of them."""
         parts = [*self.response[1], *(self._parsed(factor.expr) for term in self._all_terms for factor in term.factors)]
         called = {id(node.func) for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)}
-        nodes = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name) and id(node) not in called]
+        nodes = [
+            node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name) and id(node) not in called
+        ]
         used = {self.named(node.id) for node in nodes}
         return tuple(column.name for column in self.columns if column.name in used and column.name != SITE)
 
     @property
     def has_site(self) -> bool:
         """Whether the site itself is one of the predictors."""
-        return any(self.named(factor.expr) == SITE for term in self.terms for factor in term.factors)
+        return any(self._names_site(term) for term in self._all_terms)
 
     # ------------------------------------------------------------ what may be written
 
@@ -204,14 +233,18 @@ class Formula:
         try:
             return ast.parse(expression.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise ValueError(f"{expression!r} in the formula can't be read: write names of columns, numbers and functions.") from None
+            raise ValueError(
+                f"{expression!r} in the formula can't be read: write names of columns, numbers and functions."
+            ) from None
 
     def _column(self, alias: str) -> Column:
         name = self.named(alias)
         found = next((column for column in self.columns if column.name == name), None)
         if found is None:
             known = ", ".join(column.name for column in self.columns)
-            raise ValueError(f"The formula names {name!r}, which is no column: the columns are {known}. Write a name with spaces between `backticks`.")
+            raise ValueError(
+                f"The formula names {name!r}, which is no column: the columns are {known}. Write a name with spaces between `backticks`."
+            )
         return found
 
     def _check(self, node: ast.expr, levels: bool = False) -> None:
@@ -219,7 +252,9 @@ class Formula:
         if isinstance(node, ast.Name):
             column = self._column(node.id)
             if column.values == "levels" and not levels:
-                raise ValueError(f"The formula calculates with {column.name!r}, which has levels and no numbers: use it by itself.")
+                raise ValueError(
+                    f"The formula calculates with {column.name!r}, which has levels and no numbers: use it by itself."
+                )
         elif isinstance(node, ast.Constant):
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 raise ValueError(f"The formula has {node.value!r}, which is no number.")
@@ -247,7 +282,9 @@ class Formula:
         if name == LEVELS:
             assert call is not None
             if len(call.args) != 1 or call.keywords or not isinstance(call.args[0], ast.Name):
-                raise ValueError(f"{expression!r} in the formula: write {LEVELS}(column); the reference level stands in the plan.")
+                raise ValueError(
+                    f"{expression!r} in the formula: write {LEVELS}(column); the reference level stands in the plan."
+                )
             if self._column(call.args[0].id).values != "levels":
                 raise ValueError(
                     f"{expression!r} in the formula takes {call.args[0].id!r} for levels, but it was agreed to be a number: plan with its levels."
@@ -275,10 +312,12 @@ class Formula:
 
     def _check_use(self) -> None:
         _ = self.beside, self.splines
-        for name in (*self.names, *([SITE] if self.has_site else [])):
+        for name in self.names:
             column = self._column(name)
             if column.values == "levels" and len(column.levels) < 2:
-                raise ValueError(f"The column {name!r} has {len(column.levels)} level{'s' * (len(column.levels) != 1)}: one to be told from another takes two.")
+                raise ValueError(
+                    f"The column {name!r} has {len(column.levels)} level{'s' * (len(column.levels) != 1)}: one to be told from another takes two."
+                )
 
     # ------------------------------------------------------------ what follows for each row
 
@@ -333,11 +372,11 @@ class Formula:
 
         most = max((len(column.levels) for column in self.columns), default=0)
         count = max(most, 8)
-        made = {}
+        made: dict[str, Any] = {}
         for column in self.columns:
             if column.values == "levels" and column.levels:
-                codes = np.arange(count) % len(column.levels)
-                made[column.name] = pd.Categorical.from_codes(codes, list(column.levels))
+                words = [column.levels[number % len(column.levels)] for number in range(count)]
+                made[column.name] = pd.Categorical(words, list(column.levels))
             else:
                 made[column.name] = np.linspace(1.0, 2.0, count)
         # What the numbers here are does not matter: a logarithm of them need not exist.
@@ -378,11 +417,11 @@ class _Splines:
 
         x = np.asarray(values, np.float64)
         spline = next(
-            (one for one in self.formula.splines.items() if one[1][1:] == (df, degree) and self._is_of(one[1], values))
+            one for one in self.formula.splines.items() if one[1][1:] == (df, degree) and self._is_of(one[1], values)
         )
         ends = self.knots.get(spline[0])
         if ends is None:
-            ends = np.linspace(float(x.min()), float(x.max()), spline[1].inside + 2)
+            ends = np.linspace(float(x.min()), float(x.max()), spline[1].inside + 2).tolist()
         columns = spline_columns(x, ends, degree)
         return FactorValues(
             {str(number + 1): columns[:, number] for number in range(columns.shape[1])},
@@ -391,7 +430,10 @@ class _Splines:
         )
 
     def _is_of(self, spline: Spline, values: Any) -> bool:
-        return str(getattr(values, "name", "")) in (spline.column, *(a for a, n in self.formula._aliases.items() if n == spline.column))
+        return str(getattr(values, "name", "")) in (
+            spline.column,
+            *(a for a, n in self.formula._aliases.items() if n == spline.column),
+        )
 
 
 def spline_columns(x: Vector, knots: Sequence[float], degree: int) -> Matrix:
@@ -415,5 +457,7 @@ def _formulaic() -> Any:
     try:
         import formulaic
     except ImportError:
-        raise ImportError("A formula needs the package formulaic: install it by pip install 'roundelay[regression]'.") from None
+        raise ImportError(
+            "A formula needs the package formulaic: install it by pip install 'roundelay[regression]'."
+        ) from None
     return formulaic

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Literal
 
 from roundelay.kernels.checks import finite_number, whole_number
+from roundelay.registry import registered
 from roundelay.regression.columns import Column
 from roundelay.regression.families import family_named
 from roundelay.regression.families.family import Family
 from roundelay.regression.formula import COUNTS, SITE, SURVIVAL, Formula
-from roundelay.registry import registered
 
 # What the standard errors hold against: nothing but the model, a variance that is not the model's (HC0 to HC3), or rows of a site that
 # are not independent.
@@ -33,8 +33,8 @@ def families() -> tuple[str, ...]:
 class Regression:
     """A regression over the rows of all sites.
 
-    `formula` is in Wilkinson's notation over `columns`, which are all that leave a file. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖²,
-    in standardised units and never on a constant. `errors` says what the standard errors hold against. With `table_one` the rows are
+    `formula` is in Wilkinson's notation over `columns`, which are all that leave a file. `ridge` and `lasso` are
+    λ₂ and λ₁ in (1/n)·Σ loss + λ₂/2 ‖coefficients‖² + λ₁ ‖coefficients‖₁, in standardised units and never on a constant. `errors` says what the standard errors hold against. With `table_one` the rows are
     described first, for each level of the column `by` where there is one; with `diagnostics` it is looked at how well the model fits,
     and with `heterogeneity` whether the sites' own estimates differ. Cells of fewer than `least` rows are not printed.
     """
@@ -44,6 +44,7 @@ class Regression:
     family: str = "gaussian"
     link: str = ""
     ridge: float = 0.0
+    lasso: float = 0.0
     errors: Errors = "model"
     table_one: bool = True
     by: str = ""
@@ -55,6 +56,7 @@ class Regression:
         if self.family not in families():
             raise ValueError(f"There is no family {self.family!r}: use {', '.join(families())}.")
         finite_number("ridge", self.ridge, least=0.0)
+        finite_number("lasso", self.lasso, least=0.0)
         whole_number("least", self.least, least=1)
         if self.errors not in ERRORS:
             raise ValueError(f"errors is {self.errors!r}: use {', '.join(ERRORS)}.")
@@ -73,8 +75,10 @@ class Regression:
             raise ValueError(
                 f"The formula has {self.dim:,} unknowns, and there may be 1 to {MOST_UNKNOWNS:,}: leave out terms or levels, or add one."
             )
-        if self.ridge and self.errors != "model":
-            raise ValueError("A ridge moves the coefficients, so that they have no standard errors: leave out the kind of errors.")
+        if self.shrinks and self.errors != "model":
+            raise ValueError(
+                "A ridge or lasso moves the coefficients, so that they have no standard errors: leave out the kind of errors."
+            )
         if self.family in (MULTINOMIAL, COX) and self.errors in ("hc1", "hc2", "hc3"):
             raise ValueError(f"The family {self.family} has errors of the kinds model, hc0 and site: use one of these.")
 
@@ -87,15 +91,21 @@ class Regression:
                 "another family."
             )
         if kind == COUNTS and family != "binomial":
-            raise ValueError("cbind(successes, failures) is explained by the family binomial: use it, or another response.")
+            raise ValueError(
+                "cbind(successes, failures) is explained by the family binomial: use it, or another response."
+            )
         if family == MULTINOMIAL and len(levels) < 3:
-            raise ValueError("The family multinomial explains a column of at least three levels: for two use the family binomial.")
+            raise ValueError(
+                "The family multinomial explains a column of at least three levels: for two use the family binomial."
+            )
         if levels and family != MULTINOMIAL and (family != "binomial" or len(levels) != 2):
             raise ValueError(
                 f"The response has the levels {', '.join(levels)}: two levels are explained by the family binomial, more by multinomial, and a "
                 f"number by {family}."
             )
-        if family == COX and not self.terms.coefficients:
+        if family == MULTINOMIAL and "offset" in self.terms.beside:
+            raise ValueError("The family multinomial has no offset: leave it out of the formula.")
+        if family == COX and not self.design_names:
             raise ValueError("A Cox regression has no constant, so that 1 alone explains nothing: name a predictor.")
         if family in (MULTINOMIAL, COX):
             if self.link:
@@ -135,8 +145,8 @@ class Regression:
     @cached_property
     def design_names(self) -> tuple[str, ...]:
         """The columns of the design, the constant first where there is one."""
-        names = self.terms.coefficients
-        return tuple(name for name in names if name != INTERCEPT) if self.family == COX else names
+        own_constants = self.family == COX or self.absorbs_sites
+        return tuple(name for name in self.terms.coefficients if not own_constants or name != INTERCEPT)
 
     @property
     def has_intercept(self) -> bool:
@@ -166,6 +176,11 @@ class Regression:
         width = len(self.design_names)
         place = self.design_names.index(INTERCEPT) if self.has_intercept else None
         return () if place is None else tuple(place + width * equation for equation in range(self.equations))
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether coefficients are drawn towards 0."""
+        return bool(self.ridge or self.lasso)
 
     @property
     def is_quadratic(self) -> bool:

@@ -136,7 +136,8 @@ class Result:
     `family` and `link` are words such as "binomial" and "logit"; `response` and `formula` are as they were planned. `letter` says whether the
     statistics are z or t, `errors` how the standard errors were formed, in words, and `ratio` what e^coefficient is ("odds ratio"; empty
     where it is nothing). `rows` counts rows, `events` those with the outcome (None where that is no count). `fit_name` says what
-    `fit` is: "R²" or "McFadden's R²". `notes` are sentences that a reader must know, such as that an outcome is separated.
+    `fit` is: "R²" or "McFadden's R²". `notes` are sentences that a reader must know, such as that an outcome is separated. `knots` has those
+    of each spline, as it is written in the formula, and `covariance` that of the coefficients, where they have errors.
     """
 
     formula: str
@@ -170,3 +171,5 @@ class Result:
     residuals: Histogram | None = None
     heterogeneity: tuple[Heterogeneity, ...] = ()
     survival: tuple[SurvivalPoint, ...] = ()
+    knots: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    covariance: tuple[tuple[float, ...], ...] = ()

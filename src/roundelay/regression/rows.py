@@ -10,8 +10,8 @@ import numpy as np
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.formula import COUNTS, Knots
-from roundelay.regression.likelihood import Absorbed, Cox, GeneralisedLinear, Likelihood, Multinomial
-from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Regression
+from roundelay.regression.likelihood import Absorbed, Cox, FamilyLosses, Likelihood, Linear, Losses, SoftmaxLosses
+from roundelay.regression.regression import COX, INTERCEPT, Regression
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,9 @@ class SiteRows:
         first, *rest = self._parts
         if regression.terms.response[0] == COUNTS:
             trials = first + rest[0]
-            self._refuse((first < 0.0) | (rest[0] < 0.0) | (trials == 0.0), "no counts of which at least one is above 0")
+            self._refuse(
+                (first < 0.0) | (rest[0] < 0.0) | (trials == 0.0), "no counts of which at least one is above 0"
+            )
             return first / trials
         if regression.family == COX:
             self._refuse(first <= 0.0, "a time that is not above 0")
@@ -69,7 +71,9 @@ class SiteRows:
             if refused is not None:
                 bad = np.zeros(self.count, bool)
                 bad[refused[0]] = True
-                self._refuse(bad, f"a response that the family {regression.family} does not explain, which takes {refused[1]}")
+                self._refuse(
+                    bad, f"a response that the family {regression.family} does not explain, which takes {refused[1]}"
+                )
         return first
 
     @property
@@ -93,7 +97,9 @@ class SiteRows:
     def offset(self) -> Vector:
         """What is added to each row's predictor."""
         beside = self.regression.terms.beside
-        return self.regression.terms.numbers(beside["offset"], self.frame) if "offset" in beside else np.zeros(self.count)
+        return (
+            self.regression.terms.numbers(beside["offset"], self.frame) if "offset" in beside else np.zeros(self.count)
+        )
 
     def _refuse(self, bad: object, what: str) -> None:
         wrong = np.flatnonzero(np.asarray(bad))
@@ -122,12 +128,14 @@ def likelihood_of(regression: Regression, design: Matrix, rows: SiteRows) -> Lik
     """What rows with this design say of the unknowns."""
     if regression.family == COX:
         return Cox(design, rows.response, rows.event, rows.weight, rows.offset)
-    if regression.family == MULTINOMIAL:
-        inner: Likelihood = Multinomial(design, rows.response.astype(np.int64), len(regression.classes), rows.weight)
-    else:
-        assert regression.distribution is not None
-        inner = GeneralisedLinear(regression.distribution, design, rows.response, rows.weight, rows.offset)
-    return Absorbed(inner) if regression.absorbs_sites else inner
+    linear = Linear(design, _losses(regression, rows))
+    return Absorbed(linear) if regression.absorbs_sites else linear
+
+
+def _losses(regression: Regression, rows: SiteRows) -> Losses:
+    if regression.distribution is None:
+        return SoftmaxLosses(rows.response.astype(np.int64), len(regression.classes), rows.weight)
+    return FamilyLosses(regression.distribution, rows.response, rows.weight, rows.offset)
 
 
 __all__ = ["INTERCEPT", "Scaling", "SiteRows", "likelihood_of"]

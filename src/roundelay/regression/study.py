@@ -1,6 +1,6 @@
 """A regression from its first sum to its result: what a site adds to each sum, the function that is minimised between, and what follows.
 
-    sums before the fit → known to all → each site's function → its minimum, by Newton's method on sums → sums at that point → the result
+sums before the fit → known to all → each site's function → its minimum, by Newton's method on sums → sums at that point → the result
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.problems import Regulariser
 from roundelay.problems.callables import CallableProblem
+from roundelay.problems.regularisers import L1, NoRegulariser
 from roundelay.regression.likelihood import Likelihood
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import SiteRows
@@ -81,6 +83,12 @@ class Study:
         share = known.sites / known.weight
         return SiteFunction(rows.likelihood(known.knots, known.scaling), share, self._ridges)
 
+    def regulariser(self, sites: int) -> Regulariser:
+        """What is added in public to the sum of the functions of so many sites."""
+        if not self.regression.lasso:
+            return NoRegulariser()
+        return L1(sites * self.regression.lasso)
+
     @cached_property
     def _ridges(self) -> Vector:
         ridges = np.full(self.regression.dim, self.regression.ridge)
@@ -101,7 +109,7 @@ class Study:
             constant = self.regression.design_names.index(INTERCEPT)
             slopes = np.arange(len(scale)) != constant
             one[constant, slopes] = -(shift / scale)[slopes]
-        whole = np.kron(np.eye(self.regression.equations), one)
+        whole = np.kron(np.eye(self.regression.equations), one).astype(np.float64)
         at = known.point if point is None else point
         assert at is not None
         return whole @ at, whole
@@ -171,7 +179,11 @@ def _nothing_to_explain(known: Known) -> str:
     response, one = float(moments["response"][0]), "all rows of all sites"
     if regression.family == MULTINOMIAL:
         absent = [level for level, count in zip(regression.classes, moments["classes"], strict=True) if not count > 0.0]
-        return f"No row of any site has the level {absent[0]!r} of {regression.response}: leave it out of the plan." if absent else ""
+        return (
+            f"No row of any site has the level {absent[0]!r} of {regression.response}: leave it out of the plan."
+            if absent
+            else ""
+        )
     if regression.family == "binomial" and not 0.0 < response < known.weight:
         return f"The outcome {regression.response} is the same in {one}: there is nothing to explain."
     if regression.family in ("poisson", "gamma") and not response > 0.0:
@@ -188,7 +200,9 @@ def _collinear(known: Known) -> str:
     if not found:
         return ""
     within = " at each site" if known.regression.absorbs_sites else ""
-    return f"In all rows of all sites {'; '.join(found[:3])}{within}: leave it out of the formula, or plan with a --ridge."
+    return (
+        f"In all rows of all sites {'; '.join(found[:3])}{within}: leave it out of the formula, or plan with a --ridge."
+    )
 
 
 def separated_by(known: Known) -> list[str]:

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.columns import Column
 from roundelay.regression.formula import Knots
-from roundelay.regression.likelihood import GeneralisedLinear, Likelihood, binned_survival
+from roundelay.regression.likelihood import Likelihood, binned_survival
 from roundelay.regression.own_estimates import own_estimate
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import Scaling, SiteRows
@@ -25,7 +26,7 @@ from roundelay.regression.rows import Scaling, SiteRows
 BINS, LEAST_BINS, SPREAD, ROWS_A_BIN = 32, 4, 3.0, 4
 # Chances are counted in so many bins, residuals in so many, of this width; chances are compared with outcomes in ten groups of rows.
 CHANCES, RESIDUALS, RESIDUAL_WIDTH, GROUPS = 100, 26, 1.0 / 3.0, 10
-SURVIVAL_BINS = 12
+SURVIVAL_BINS = 30
 # Both ends of a spline: beyond, its polynomials go on.
 ENDS = (0.05, 0.95)
 # With fewer sites that can fit the rows alone, what they find would be known of each.
@@ -75,9 +76,9 @@ class Sum:
 
 
 class Described(NamedTuple):
-    """A column of numbers in each group and, as the last, in all rows: sums, counts in bins, and the bounds of the bins."""
+    """A column of numbers in each group and, as the last, in all rows."""
 
-    count: Vector
+    rows: Vector
     mean: Vector
     deviation: Vector
 
@@ -270,7 +271,12 @@ class Known:
     @cached_property
     def inverse(self) -> Matrix:
         """Its inverse."""
-        return np.linalg.pinv(self.information, hermitian=True)
+        return _inverse(self.information)
+
+    @cached_property
+    def inverse_curvature(self) -> Matrix:
+        """The inverse of the curvature as it is at the point, whether the model holds or not."""
+        return _inverse(full(self.told("first look")["curvature"], self.regression.dim))
 
     @property
     def constants(self) -> int:
@@ -303,7 +309,7 @@ class Known:
         """The ends of time bins: round numbers up to about the longest time."""
         longest = float(self.told("moments")["longest"][0]) / self.weight
         step = round_step(3.0 * longest / SURVIVAL_BINS)
-        return step * np.arange(1, SURVIVAL_BINS + 1)
+        return step * np.arange(1.0, SURVIVAL_BINS + 1)
 
 
 def quantiles(edges: Vector, counts: Vector, parts: Vector) -> Vector:
@@ -316,6 +322,11 @@ def quantiles(edges: Vector, counts: Vector, parts: Vector) -> Vector:
     # A straight line between what lies below each edge, which never stands still.
     rising = below + np.arange(len(below)) * 1e-9 * max(float(counts.sum()), 1.0)
     return np.interp(wanted, rising, edges)
+
+
+def over(numbers: Vector, sizes: Vector) -> Vector:
+    """Numbers by sizes; 0 where both are, as where a site has one outcome alone and a constant of its own."""
+    return np.divide(numbers, sizes, out=np.zeros_like(numbers), where=sizes > 0.0)
 
 
 def round_step(size: float) -> float:
@@ -334,6 +345,10 @@ def full(triangle: Vector, dim: int) -> Matrix:
 def triangle(matrix: Matrix) -> Vector:
     """The upper triangle of a symmetric matrix."""
     return matrix[np.triu_indices(len(matrix))]
+
+
+def _inverse(matrix: Matrix) -> Matrix:
+    return np.asarray(np.linalg.pinv(matrix, hermitian=True), np.float64)
 
 
 def half(dim: int) -> int:
@@ -372,9 +387,9 @@ def _beside(products: Matrix, kept: list[int], column: int) -> Vector:
 # ---------------------------------------------------------------- who was looked at
 
 
-def _group_of(rows: SiteRows) -> Vector:
+def _group_of(rows: SiteRows) -> NDArray[np.int64]:
     by = rows.regression.by
-    return rows.frame[by].cat.codes.to_numpy() if by else np.zeros(rows.count, np.int64)
+    return np.asarray(rows.frame[by].cat.codes, np.int64) if by else np.zeros(rows.count, np.int64)
 
 
 def group_names(regression: Regression) -> tuple[str, ...]:
@@ -397,7 +412,7 @@ def _values(rows: SiteRows, column: Column) -> Vector:
 
 
 def _by_group(rows: SiteRows, values: Vector) -> Vector:
-    return np.bincount(_group_of(rows), values, len(group_names(rows.regression)))
+    return np.bincount(_group_of(rows), values, len(group_names(rows.regression))).astype(np.float64)
 
 
 def _counts_sizes(regression: Regression) -> dict[str, int]:
@@ -439,7 +454,7 @@ def _bins_sizes(regression: Regression) -> dict[str, int]:
     return {column.name: len(group_names(regression)) * (BINS + 2) for column in _numbers(regression)}
 
 
-def _binned(rows: SiteRows, column: Column, edges: Vector) -> Vector:
+def _binned(rows: SiteRows, column: Column, edges: Vector) -> NDArray[np.int64]:
     places = np.searchsorted(edges, _values(rows, column), side="left")
     groups = len(group_names(rows.regression))
     return np.bincount(_group_of(rows) * (BINS + 2) + places, minlength=groups * (BINS + 2))
@@ -451,7 +466,9 @@ def _bins_own(rows: SiteRows, known: Known) -> Parts:
 
 def _bins_again_own(rows: SiteRows, known: Known) -> Parts:
     """The first place stays free, so that what lies below the first edge is a bin as all others."""
-    return {one.name: _binned(rows, one, np.concatenate([[-np.inf], known.edges(one)])) for one in _numbers(rows.regression)}
+    return {
+        one.name: _binned(rows, one, np.concatenate([[-np.inf], known.edges(one)])) for one in _numbers(rows.regression)
+    }
 
 
 # ---------------------------------------------------------------- the design
@@ -463,7 +480,11 @@ def _moments_sizes(regression: Regression) -> dict[str, int]:
     if regression.family == COX:
         moments["longest"] = 1
     elif regression.family == MULTINOMIAL:
-        moments |= {"classes": len(regression.classes), "explained": len(regression.classes) * width, "not whole": width}
+        moments |= {
+            "classes": len(regression.classes),
+            "explained": len(regression.classes) * width,
+            "not whole": width,
+        }
     else:
         moments |= {"explained": width, "not whole": width}
     return moments
@@ -485,7 +506,10 @@ def _moments_own(rows: SiteRows, known: Known) -> Parts:
     if regression.family == MULTINOMIAL:
         classes = weight[:, None] * (y[:, None] == np.arange(len(regression.classes)))
         return parts | {"events": 0.0, "classes": classes.sum(axis=0), "explained": classes.T @ design}
-    return parts | {"events": (y > 0.0).sum() if regression.family == "binomial" else 0.0, "explained": (weight * y) @ design}
+    return parts | {
+        "events": (y > 0.0).sum() if regression.family == "binomial" else 0.0,
+        "explained": (weight * y) @ design,
+    }
 
 
 def _products_sizes(regression: Regression) -> dict[str, int]:
@@ -531,6 +555,8 @@ def _null_own(rows: SiteRows, known: Known) -> Parts:
 
 def _first_look_sizes(regression: Regression) -> dict[str, int]:
     sizes = {"information": half(regression.dim), "value": 1, "null": 1, "pearson": 1}
+    if regression.errors != "model":
+        sizes["curvature"] = half(regression.dim)
     if regression.heterogeneity:
         sizes["able"] = 1
     if regression.diagnostics and regression.family == "binomial":
@@ -549,12 +575,14 @@ def _first_look_own(rows: SiteRows, known: Known) -> Parts:
     }  # fmt: skip
     family = regression.distribution
     if family is not None:
-        mean = family.mean(_predictors(likelihood, w))
-        parts["pearson"] = rows.weight @ ((rows.response - mean) ** 2 / family.variance(mean))
+        mean = family.mean(_predictors(rows, likelihood, w))
+        parts["pearson"] = rows.weight @ over((rows.response - mean) ** 2, family.variance(mean))
         if regression.diagnostics and regression.family == "binomial":
             place = np.minimum((mean * CHANCES).astype(np.int64), CHANCES - 1)
             sides = (rows.weight * (1.0 - rows.response), rows.weight * rows.response)
             parts["chances"] = np.concatenate([np.bincount(place, side, CHANCES) for side in sides])
+    if regression.errors != "model":
+        parts["curvature"] = triangle(likelihood.hessian(w))
     if regression.heterogeneity:
         parts["able"] = own_estimate(likelihood, regression.spared) is not None
     if regression.diagnostics and regression.family == COX:
@@ -582,7 +610,7 @@ def _second_look_own(rows: SiteRows, known: Known) -> Parts:
     family, weight, y = regression.distribution, rows.weight, rows.response
     parts: dict[str, Any] = {"log likelihood": 0.0}
     if family is not None:
-        mean = family.mean(_predictors(likelihood, w))
+        mean = family.mean(_predictors(rows, likelihood, w))
         counted = weight > 0.0
         parts["log likelihood"] = family.log_likelihood(
             y[counted], mean[counted], weight[counted], known.dispersion
@@ -593,7 +621,7 @@ def _second_look_own(rows: SiteRows, known: Known) -> Parts:
             parts["calibration"] = np.concatenate([np.bincount(place, one, GROUPS) for one in sums])
         if regression.diagnostics:
             scale = np.sqrt(known.dispersion * family.variance(mean) / np.where(counted, weight, 1.0))
-            place = np.floor((y - mean) / scale / RESIDUAL_WIDTH) + RESIDUALS // 2
+            place = np.floor(over(y - mean, scale) / RESIDUAL_WIDTH) + RESIDUALS // 2
             parts["residuals"] = np.bincount(np.clip(place, 0, RESIDUALS - 1).astype(np.int64), minlength=RESIDUALS)
     if regression.errors != "model":
         parts["scores"] = triangle(_score_products(likelihood, known, w))
@@ -629,9 +657,9 @@ def _point(known: Known) -> Vector:
     return known.point
 
 
-def _predictors(likelihood: Any, w: Vector) -> Vector:
+def _predictors(rows: SiteRows, likelihood: Any, w: Vector) -> Vector:
     """η of each row, with the site's own constant where it has one."""
-    return likelihood.predictors(w)
+    return likelihood.predictors(w)[:, 0] + rows.offset
 
 
 def _leverages(likelihood: Any, w: Vector, inverse: Matrix) -> Vector:
@@ -674,4 +702,4 @@ def sums_of(regression: Regression) -> tuple[Sum, ...]:
     return (COUNTED, *described, MOMENTS, PRODUCTS, *null, *AFTER)
 
 
-__all__ = ["AFTER", "GeneralisedLinear", "Known", "Sum", "full", "group_names", "half", "sums_of", "triangle"]
+__all__ = ["AFTER", "Known", "Sum", "full", "group_names", "half", "sums_of", "triangle"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
 from roundelay.problems.row_problem import RowProblem, problem_named
 from roundelay.registry import registered
-from roundelay.regression.columns import Column, column_of as column_of, columns_in as columns_in
+from roundelay.regression.columns import Column as Column, column_of as column_of, columns_in as columns_in
 
 Missing = Literal["refuse", "drop"]
 # The kind of a fit whose objective is the sites' own; the others are those of the register.

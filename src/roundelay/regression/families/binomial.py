@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import entr, expit, gammaln, log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
 
 from roundelay.kernels import Vector
-from roundelay.regression.families.family import Family
 from roundelay.registry import register
+from roundelay.regression.families.family import Family
 
 
 class Side(NamedTuple):
@@ -142,6 +142,7 @@ class Binomial:
 
     links: ClassVar[tuple[str, ...]] = tuple(LINKS)
     dispersed: ClassVar[bool] = False
+    ends: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     link: str = "logit"
 
     @property

@@ -21,11 +21,13 @@ FARTHEST = 25.0
 class Family(Protocol):
     """For one row each, of arrays of rows: the link says by which function μ follows from η.
 
-    `dispersed` says that φ is estimated, and is not 1. `ratio` is what e^coefficient is called; empty where it is nothing.
+    `dispersed` says that φ is estimated, and is not 1. `ratio` is what e^coefficient is called; empty where it is nothing. Where all
+    responses are one of the `ends`, no finite constant explains them best.
     """
 
     links: ClassVar[tuple[str, ...]]
     dispersed: ClassVar[bool]
+    ends: ClassVar[tuple[float | None, float | None]]
     link: str
 
     @property

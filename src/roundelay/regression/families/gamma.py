@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from roundelay.kernels import Vector
+from roundelay.registry import register
 from roundelay.regression.families.family import (
     Family,
     exponential,
     exponential_curvature,
     exponential_slope,
 )
-from roundelay.registry import register
 
 
 @register(Family, "gamma")
@@ -26,6 +26,7 @@ class Gamma:
 
     links: ClassVar[tuple[str, ...]] = ("log",)
     dispersed: ClassVar[bool] = True
+    ends: ClassVar[tuple[float | None, float | None]] = (None, None)
     ratio: ClassVar[str] = "ratio of means"
     link: str = "log"
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from roundelay.kernels import Vector
-from roundelay.regression.families.family import Family
 from roundelay.registry import register
+from roundelay.regression.families.family import Family
 
 
 @register(Family, "gaussian")
@@ -19,6 +19,7 @@ class Gaussian:
 
     links: ClassVar[tuple[str, ...]] = ("identity",)
     dispersed: ClassVar[bool] = True
+    ends: ClassVar[tuple[float | None, float | None]] = (None, None)
     ratio: ClassVar[str] = ""
     link: str = "identity"
 

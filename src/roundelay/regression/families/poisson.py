@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from roundelay.kernels import Vector
-from roundelay.regression.families.family import Family, exponential, exponential_curvature, exponential_slope
 from roundelay.registry import register
+from roundelay.regression.families.family import Family, exponential, exponential_curvature, exponential_slope
 
 
 @register(Family, "poisson")
@@ -21,6 +21,7 @@ class Poisson:
 
     links: ClassVar[tuple[str, ...]] = ("log",)
     dispersed: ClassVar[bool] = False
+    ends: ClassVar[tuple[float | None, float | None]] = (0.0, None)
     ratio: ClassVar[str] = "rate ratio"
     link: str = "log"
 

@@ -1,0 +1,424 @@
+"""What a regression came to, from the totals and the point alone: everybody who knows them computes the same numbers."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from roundelay.kernels import Matrix, Vector
+from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Errors
+from roundelay.regression.result import (
+    Bin,
+    Cell,
+    Heterogeneity,
+    Histogram,
+    Missing,
+    Result,
+    Roc,
+    SurvivalPoint,
+    TableOne,
+    TableOneRow,
+    Term,
+)
+from roundelay.regression.study import Study
+from roundelay.regression.sums import CHANCES, RESIDUAL_WIDTH, RESIDUALS, Known, full, group_names
+
+LEVEL = 0.95
+RATIOS = {COX: "hazard ratio", MULTINOMIAL: "odds ratio"}
+ERRORS_IN_WORDS: dict[Errors, str] = {
+    "model": "as the model has them",
+    "hc0": "robust against a variance that is not the model's (HC0)",
+    "hc1": "robust against a variance that is not the model's (HC1)",
+    "hc2": "robust against a variance that is not the model's (HC2)",
+    "hc3": "robust against a variance that is not the model's (HC3)",
+    "site": "robust against rows of a site that depend on each other",
+}
+# With fewer sites a variance between them is hardly known.
+FEW_SITES = 20
+
+
+def result_of(study: Study, known: Known, sites: tuple[str, ...], questions: int, converged: bool) -> Result:
+    """The result, from all totals and the point at which they stand."""
+    return _Reckoned(study, known, sites).result(questions, converged)
+
+
+class _Reckoned:
+    """The numbers that several parts of a result share."""
+
+    def __init__(self, study: Study, known: Known, sites: tuple[str, ...]) -> None:
+        self.study, self.known, self.sites = study, known, sites
+        self.regression = study.regression
+
+    def result(self, questions: int, converged: bool) -> Result:
+        """All of it."""
+        regression, known = self.regression, self.known
+        estimate, _ = self.study.raw(known)
+        family = regression.distribution
+        count = regression.dim + known.constants
+        return Result(
+            formula=regression.formula,
+            response=regression.response,
+            family=regression.family,
+            link="" if family is None else family.link,
+            terms=self.terms(estimate),
+            letter="t" if self.by_t else "z",
+            errors="" if regression.shrinks else ERRORS_IN_WORDS[regression.errors],
+            ratio=self.ratio,
+            level=LEVEL,
+            rows=known.rows,
+            events=self.events,
+            sites=self.sites,
+            degrees=known.degrees,
+            log_likelihood=self.log_likelihood,
+            deviance=None if regression.family == COX else 2.0 * self.value,
+            null_deviance=None if regression.family == COX else 2.0 * self.null,
+            dispersion=known.dispersion,
+            aic=-2.0 * self.log_likelihood + 2.0 * count,
+            bic=-2.0 * self.log_likelihood + count * math.log(known.rows),
+            fit=self.fit,
+            fit_name="R²" if regression.is_quadratic else "McFadden's R²",
+            questions=questions,
+            converged=converged,
+            notes=self.notes(converged),
+            missing=self.missing(),
+            table_one=table_one(known) if regression.table_one else None,
+            calibration=self.calibration(),
+            roc=self.roc(),
+            residuals=self.residuals(),
+            heterogeneity=self.heterogeneity(),
+            survival=self.survival(),
+            knots=tuple((written, tuple(knots)) for written, knots in known.knots.items()),
+            covariance=() if self.covariance is None else tuple(map(tuple, self.covariance.tolist())),
+        )
+
+    # ------------------------------------------------------------ coefficients
+
+    @property
+    def by_t(self) -> bool:
+        """Whether the deviation of the rows is estimated along with normal coefficients; robust errors are for many rows in any case."""
+        return self.regression.is_quadratic and self.regression.errors == "model"
+
+    @property
+    def ratio(self) -> str:
+        """What e^coefficient is."""
+        family = self.regression.distribution
+        return RATIOS[self.regression.family] if family is None else family.ratio
+
+    @cached_property
+    def covariance(self) -> Matrix | None:
+        """That of the coefficients in the units of the data; None where they were shrunk."""
+        if self.regression.shrinks:
+            return None
+        _, whole = self.study.raw(self.known)
+        return whole @ self._of_unknowns() @ whole.T
+
+    def _of_unknowns(self) -> Matrix:
+        known, errors = self.known, self.regression.errors
+        if errors == "model":
+            return known.dispersion * known.inverse
+        between = full(known.told("second look")["scores"], self.regression.dim)
+        return self._correction(errors) * known.inverse_curvature @ between @ known.inverse_curvature
+
+    def _correction(self, errors: Errors) -> float:
+        """For the degrees of freedom that the fit has taken."""
+        rows, left, sites = self.known.rows, max(self.known.degrees, 1), self.known.sites
+        if errors == "hc1":
+            return rows / left
+        if errors == "site" and self.regression.family != COX and sites > 1:
+            return sites / (sites - 1) * (rows - 1) / left
+        return 1.0
+
+    def terms(self, estimate: Vector) -> tuple[Term, ...]:
+        """A line a coefficient."""
+        regression = self.regression
+        inflation = self._inflation() * regression.equations
+        if self.covariance is None:
+            return tuple(
+                Term(name, one, ratio=self._ratio_of(name, one), inflation=inflated)
+                for name, one, inflated in zip(regression.unknowns, estimate.tolist(), inflation, strict=True)
+            )
+        law = stats.t(self.known.degrees) if self.by_t else stats.norm()
+        far, found = float(law.ppf(0.5 + LEVEL / 2.0)), []
+        errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).tolist()
+        for name, one, error, inflated in zip(regression.unknowns, estimate.tolist(), errors, inflation, strict=True):
+            statistic = one / error if error > 0.0 else math.copysign(math.inf, one)
+            low, high = one - far * error, one + far * error
+            found.append(
+                Term(
+                    name,
+                    one,
+                    error,
+                    statistic,
+                    float(2.0 * law.sf(abs(statistic))),
+                    low,
+                    high,
+                    self._ratio_of(name, one),
+                    self._ratio_of(name, low),
+                    self._ratio_of(name, high),
+                    inflated,
+                )
+            )
+        return tuple(found)
+
+    def _ratio_of(self, name: str, number: float) -> float | None:
+        if not self.ratio or name.split(": ")[-1] == INTERCEPT:
+            return None
+        return math.exp(min(number, 700.0))
+
+    def _inflation(self) -> list[float | None]:
+        """How much the other columns take of each, by the inverse of their correlations."""
+        products, found = self.known.products, []
+        sizes = np.sqrt(np.diag(products))
+        if len(products) and sizes.all():
+            found = np.diag(np.linalg.pinv(products / np.outer(sizes, sizes), hermitian=True)).tolist()
+        numbers = iter(found)
+        return [None if name == INTERCEPT else next(numbers, None) for name in self.regression.design_names]
+
+    # ------------------------------------------------------------ how well it fits
+
+    @cached_property
+    def value(self) -> float:
+        """Half of the deviance, or −log of the likelihood."""
+        return float(self.known.told("first look")["value"][0])
+
+    @cached_property
+    def null(self) -> float:
+        """The same of the model that knows nothing but constants."""
+        return float(self.known.told("first look")["null"][0])
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """With its constants."""
+        known = self.known
+        if self.regression.distribution is None:
+            return -self.value
+        if self.regression.is_quadratic:  # with the dispersion that makes it largest
+            rows, weights = known.rows, float(known.told("moments")["log weight"][0])
+            return 0.5 * (weights - rows * (1.0 + math.log(2.0 * math.pi * max(2.0 * self.value, 1e-300) / rows)))
+        return float(known.told("second look")["log likelihood"][0])
+
+    @property
+    def fit(self) -> float | None:
+        """R², or by how much the likelihood of the null model was raised."""
+        if not self.null:
+            return None
+        if self.regression.is_quadratic:
+            return 1.0 - self.value / self.null
+        null = self.log_likelihood - (self.null - self.value) / self.known.dispersion
+        return 1.0 - self.log_likelihood / null if null else None
+
+    @property
+    def events(self) -> int | None:
+        """Rows with the outcome."""
+        if self.regression.family not in ("binomial", COX):
+            return None
+        return round(float(self.known.told("moments")["events"][0]))
+
+    def _shown(self, count: float) -> bool:
+        return not 0.0 < round(count) < self.regression.least
+
+    def calibration(self) -> tuple[Bin, ...]:
+        """What was predicted and what was seen, in ten groups of rows."""
+        told = self.known.told("second look")
+        if "calibration" not in told:
+            return ()
+        rows, weight, predicted, observed = told["calibration"].reshape(4, -1)
+        edges, found = self.known.chance_edges, []
+        for number, count in enumerate(rows.tolist()):
+            ends = float(edges[number]), float(edges[number + 1])
+            if count > 0.0 and self._shown(count):
+                some = weight[number] or 1.0
+                found.append(
+                    Bin(*ends, float(weight[number]), float(predicted[number] / some), float(observed[number] / some))
+                )
+            else:
+                found.append(Bin(*ends, None, None, None))
+        return tuple(found)
+
+    def roc(self) -> Roc | None:
+        """From the rows with and without the outcome, counted by their predicted chance."""
+        told = self.known.told("first look")
+        if "chances" not in told:
+            return None
+        without, with_it = told["chances"].reshape(2, CHANCES)[:, ::-1]
+        if not (without.sum() > 0.0 and with_it.sum() > 0.0):
+            return None
+        false = np.concatenate([[0.0], np.cumsum(without) / without.sum()])
+        true = np.concatenate([[0.0], np.cumsum(with_it) / with_it.sum()])
+        area = float(np.trapezoid(true, false))
+        return Roc(tuple(false.tolist()), tuple(true.tolist()), area)
+
+    def residuals(self) -> Histogram | None:
+        """Pearson's residuals."""
+        told = self.known.told("second look")
+        if "residuals" not in told:
+            return None
+        edges = (np.arange(RESIDUALS + 1) - RESIDUALS // 2) * RESIDUAL_WIDTH
+        counts = tuple(round(count) if self._shown(count) else None for count in told["residuals"].tolist())
+        return Histogram(tuple(edges.tolist()), counts)
+
+    def heterogeneity(self) -> tuple[Heterogeneity, ...]:
+        """Cochran's Q of the sites' own estimates about the common one, where enough sites have any."""
+        told = self.known.told("second look")
+        if "own estimates" not in told:
+            return ()
+        sites, precision, apart, square = told["own estimates"].reshape(4, -1)
+        found = []
+        for number, name in enumerate(self.regression.unknowns):
+            count = round(float(sites[number]))
+            if number in self.regression.spared or count < 2 or not precision[number] > 0.0:
+                continue
+            q = max(float(square[number] - apart[number] ** 2 / precision[number]), 0.0)
+            beyond = max(0.0, (q - (count - 1)) / q) if q else 0.0
+            found.append(Heterogeneity(name, count, q, float(stats.chi2.sf(q, count - 1)), beyond))
+        return tuple(found)
+
+    def survival(self) -> tuple[SurvivalPoint, ...]:
+        """Kaplan and Meier's estimate for times rounded up to the ends of the bins, with Greenwood's interval for log(−log)."""
+        told = self.known.told("first look")
+        if "ended" not in told:
+            return ()
+        far, left, variance, found = float(stats.norm.ppf(0.5 + LEVEL / 2.0)), 1.0, 0.0, []
+        for time, risk, ended in zip(self.known.survival_edges, told["at risk"], told["ended"], strict=True):
+            if not risk > 0.0:
+                break
+            left *= 1.0 - ended / risk
+            variance += ended / (risk * (risk - ended)) if risk > ended else math.inf
+            low, high = left, left
+            if 0.0 < left < 1.0 and variance < math.inf:
+                width = far * math.sqrt(variance) / abs(math.log(left))
+                low, high = left ** math.exp(width), left ** math.exp(-width)
+            shown = self._shown(risk) and self._shown(ended)
+            found.append(
+                SurvivalPoint(
+                    float(time), float(risk) if shown else None, float(ended) if shown else None, float(left), low, high
+                )
+            )
+        return tuple(found)
+
+    # ------------------------------------------------------------ in words
+
+    def missing(self) -> tuple[Missing, ...]:
+        """The columns of which cells were empty."""
+        told = self.known.told("counts")["dropped by"].tolist()
+        pairs = zip(self.regression.columns, told, strict=True)
+        return tuple(
+            Missing(str(column), round(rows) if self._shown(rows) else None) for column, rows in pairs if rows > 0.0
+        )
+
+    def notes(self, converged: bool) -> tuple[str, ...]:
+        """What a reader must know."""
+        regression, notes = self.regression, []
+        if not converged:
+            notes.append(
+                "The fit came no closer to its solution than the tolerance asks for: do not publish it as it stands."
+            )
+        if regression.shrinks:
+            notes.append("Coefficients were shrunk towards 0, so that they have no standard errors and no p values.")
+        if regression.absorbs_sites:
+            notes.append(
+                "Each site has a constant of its own, which the others do not see; the null model has them too."
+            )
+        if regression.family == COX:
+            notes.append("Each site has a baseline hazard of its own; ties are handled by Efron's method.")
+        if regression.errors == "site" and self.known.sites < FEW_SITES:
+            notes.append(f"Errors between {self.known.sites} sites are rough: with so few they tend to be too small.")
+        dropped = float(self.known.told("counts")["dropped"][0])
+        if dropped > 0.0:
+            how_many = f"{round(dropped):,}" if self._shown(dropped) else f"Fewer than {regression.least}"
+            notes.append(f"{how_many} rows with an empty cell were left out.")
+        return tuple(notes)
+
+
+# ---------------------------------------------------------------- who was looked at
+
+
+def table_one(known: Known) -> TableOne:
+    """Each column in each group; a cell with few rows is not shown, nor one from which it would follow."""
+    regression, least = known.regression, known.regression.least
+    names = group_names(regression)
+    counts = known.groups
+    if regression.by:
+        names, counts = (*names, "all"), np.append(counts, counts.sum())
+    lines: list[TableOneRow] = []
+    for column in regression.columns:
+        if column.name == regression.by:
+            continue
+        if column.values == "levels":
+            cells = known.told("counts")[column.name].reshape(-1, len(column.levels))
+            lines += _level_lines(column.name, column.levels, _with_all(cells, bool(regression.by)), counts, least)
+        else:
+            lines.append(
+                _number_line(known, str(column), [one.name for one in regression.columns].index(column.name), counts)
+            )
+    hidden = hidden_cells(counts[None, :-1] if regression.by else counts[None], least)[0]
+    rows = [None if few else round(count) for count, few in zip(counts.tolist(), [*hidden, False], strict=False)]
+    return TableOne(regression.by, names, tuple(rows), tuple(lines), least)
+
+
+def _with_all(cells: Matrix, by: bool) -> Matrix:
+    return np.vstack([cells, cells.sum(axis=0)]) if by else cells
+
+
+def _level_lines(name: str, levels: tuple[str, ...], cells: Matrix, counts: Vector, least: int) -> list[TableOneRow]:
+    hidden = hidden_cells(cells, least)
+    lines = []
+    for number, level in enumerate(levels):
+        found = []
+        for group, count in enumerate(cells[:, number].tolist()):
+            part = count / counts[group] if counts[group] else None
+            found.append(Cell(None) if hidden[group, number] else Cell(round(count), part))
+        lines.append(TableOneRow(name, level, tuple(found)))
+    return lines
+
+
+def _number_line(known: Known, name: str, place: int, counts: Vector) -> TableOneRow:
+    column = known.regression.columns[place]
+    described, found = known.described(column), []
+    for group, count in enumerate(counts.tolist()):
+        everybody = group == len(known.groups) or not known.regression.by
+        if round(count) < max(known.regression.least, 2):
+            found.append(Cell(None if 0.0 < count < known.regression.least else round(count)))
+            continue
+        quartiles = known.quantile(column, np.array([0.25, 0.5, 0.75]), None if everybody else group)
+        low, middle, high = quartiles.tolist()
+        place_of = len(known.groups) if everybody else group
+        found.append(
+            Cell(
+                round(count),
+                None,
+                float(described.mean[place_of]),
+                float(described.deviation[place_of]),
+                (low, middle, high),
+            )
+        )
+    return TableOneRow(name, "", tuple(found))
+
+
+def hidden_cells(counts: Matrix, least: int) -> NDArray[np.bool_]:
+    """Which cells of a table with known sums along both sides are not shown.
+
+    Those with 1 to `least` − 1 rows; and where one alone would be hidden in a line, the smallest other one as well, since otherwise
+    it followed from the sum.
+    """
+    rounded = np.round(counts)
+    hidden = (rounded > 0.0) & (rounded < least)
+    changed = bool(hidden.any())
+    while changed:
+        changed = False
+        for lines, numbers in ((hidden, rounded), (hidden.T, rounded.T)):
+            for line, own in zip(lines, numbers, strict=True):
+                if line.sum() == 1 and len(line) > 1:
+                    line[
+                        np.argmin(
+                            np.where(line | (own == 0.0), np.inf, own)
+                            if (~line & (own > 0.0)).any()
+                            else np.where(line, np.inf, own)
+                        )
+                    ] = True
+                    changed = True
+    return hidden
