@@ -56,6 +56,7 @@ def test_an_end_that_nobody_has_signed_is_none(algorithm: object, monkeypatch: p
     # The positive control: with the checks switched off the site ends, and believes it.
     monkeypatch.setattr(holder_module, "unsigned", lambda *_: [])
     monkeypatch.setattr("roundelay.agents.protocol.asking.Asking._check_end", lambda *_: None)
+    ring[receiver].held.asked = done.hop
     ring[receiver].check(done, None)
     ring[receiver].act(done)
     assert ring[receiver].finished

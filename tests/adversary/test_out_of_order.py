@@ -61,9 +61,9 @@ def masked_share(victim: Holder, baton: Baton) -> np.ndarray:
 
 
 def test_the_mask_of_a_share_is_not_had_before_there_is_a_share() -> None:
-    """Frozen far ahead before the opening sum it would be of nothing, and the bare mask; the sealed start hid the share from both neighbours."""
+    """Frozen before the opening sum it would be of nothing, and the bare mask; the sealed start hid the share from both neighbours."""
     ring = members(TOKEN)
-    victim, point, hop = ring[VICTIM], np.array([0.3, 0.4]), 1002
+    victim, point, hop = ring[VICTIM], np.array([0.3, 0.4]), 2
     before = masked_share(victim, frozen(victim, hop, point))
     seen = []
     try:
@@ -75,14 +75,15 @@ def test_the_mask_of_a_share_is_not_had_before_there_is_a_share() -> None:
     assert not any(np.abs(one).max() > 1e-9 for one in seen), "the difference is the share itself"
 
 
-def test_a_member_that_signed_an_end_does_not_go_back_behind_it() -> None:
-    """Before its first visit, too: else it would sign and mask two ends of one hop."""
+def test_no_hop_is_left_out_on_a_lap() -> None:
+    """The token made and frozen far ahead would end the run as if all hops were used up, and a hop made again would be behind the end."""
     ring = members(TOKEN)
     move = played(ring, Phase.ITERATE)
     victim = ring[VICTIM]
-    masked_share(victim, frozen(victim, 1002, np.array([0.3, 0.4])))
-    with pytest.raises(BatonError, match="would go back"):
-        victim.check(move.baton._replace(hop=2, origin=BEFORE), None)
+    for baton in (frozen(victim, 1002, np.array([0.3, 0.4])), move.baton._replace(hop=1002)):
+        with pytest.raises(BatonError, match="hops were left out"):
+            victim.check(baton, None)
+    victim.check(move.baton._replace(hop=2), None)
 
 
 def test_an_end_that_was_gone_on_from_is_none() -> None:

@@ -260,7 +260,7 @@ class Asking:
             gradient = total_of(asked_in(last.kind), total, dim).gradient
             held.residual = self.goal(None).residual(self.place.point, gradient)
         if baton.content or self.holder.wants_to_stop:
-            return self._end(Reason.ASKED, baton.content or 1 << self.me)
+            return self._end(Reason.ASKED, baton.content | self._wish())
         try:
             if len(held.answered) >= self.plan.stopping.questions:
                 return self._end(Reason.HOPS)
@@ -310,8 +310,14 @@ class Asking:
         question = question_of(baton.purpose, baton.numbers[:told].view(np.float64), self.plan.dim)
         words = self._words(baton.hop - self.holder.first_hop, question)
         added = self.algorithm.grid.add(baton.numbers[told:], words)
-        wish = (1 << self.me) * self.holder.wants_to_stop
-        return baton._replace(numbers=np.concatenate([baton.numbers[:told], added]), content=baton.content | wish)
+        return baton._replace(
+            numbers=np.concatenate([baton.numbers[:told], added]), content=baton.content | self._wish()
+        )
+
+    def _wish(self) -> int:
+        """This member's bit, where its operator wants to stop."""
+        self.holder.held.wished |= self.holder.wants_to_stop
+        return self.holder.held.wished << self.me
 
     def _words(self, number: int, question: Question) -> Words:
         """This member's answer, under its mask for this question."""
@@ -365,7 +371,7 @@ class Asking:
 
     def check(self, baton: Baton) -> None:
         """Refuse a question that no honest first member asks now."""
-        order, works = self.holder.lap_of(baton.phase, baton.origin, baton.hop)
+        order, _ = self.holder.lap_of(baton.phase, baton.origin, baton.hop)
         number, known = baton.hop - self.holder.first_hop, len(self.held.answered)
         if baton.origin != order[0] or not 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE):
             raise BatonError("The baton's lap did not begin at the first member, or is longer than a lap.")
@@ -374,8 +380,7 @@ class Asking:
         if baton.phase in (Phase.FROZEN, Phase.DONE):
             self._check_end(baton, number)
             return
-        back = baton.step == len(order)
-        adds = not back and works[baton.step]
+        adds = self.holder.adds(baton)
         if number != (known if adds else known - 1):
             raise BatonError(
                 f"The baton asks question {number}, but this member has answered {known}: a mask is used once, and questions come "
@@ -427,6 +432,11 @@ class Asking:
             raise BatonError(
                 "The baton ends the run at another point than the one at which this member was asked last: it would not be what the "
                 "sites have found."
+            )
+        if baton.content >> self.me & 1 and not self.holder.held.wished:
+            raise BatonError(
+                f"The baton says that {self.plan.members[self.me].name} asked the ring to stop, which it did not: somebody has ended it in "
+                "its name."
             )
 
     def end_in(self, baton: Baton) -> End:

@@ -114,7 +114,8 @@ class Held:
     """What an agent has to keep: its own states, the sums that it was told, and how the run ended for it.
 
     `summed` is how many of this epoch's sums it has added to: the mask of each is used once. `cards` are the keys for masks of all
-    members in this epoch, and `signatures` those of all members under the end of the run, of which `final` is the point.
+    members in this epoch, and `signatures` those of all members under the end of the run, of which `final` is the point. `asked` is
+    the hop of the last end that it was asked to sign, and `wished` says whether it has told the others that its operator wants to stop.
     The matrices have a row for every member, of which only the agent's own is ever touched, and so takes memory.
     """
 
@@ -133,6 +134,8 @@ class Held:
     hop: int = -1
     cards: bytes = b""
     signatures: bytes = b""
+    asked: int = -1
+    wished: bool = False
     residuals: Residuals | None = field(default=None, repr=False)
 
 
@@ -232,9 +235,10 @@ class Holder:
         """Whether a hop that is made again gives the same bits: all draws are keyed by the hop, so the function decides.
 
         An answer with noise is taken for one that does not, so that it is on disk before it leaves: asked elsewhere after a crash, the
-        same noise and mask would come twice, and cancel in the difference.
+        same noise and mask would come twice, and cancel in the difference. So is one that tells a wish, which waits after a start.
         """
-        return self.local.repeatable and not self._noisy and self.plan.noise is None
+        telling = self.asking is not None and self.wants_to_stop
+        return self.local.repeatable and not self._noisy and not telling and self.plan.noise is None
 
     @property
     def secrets(self) -> PairSecrets:
@@ -344,14 +348,14 @@ class Holder:
         if own and iterates:
             own = self._steps["agent_at"](self._walk.numbers, self.place_of(hop)) == self.me
         elif own:
-            order, works = self.lap_of(baton.phase, baton.origin, hop)
+            order, _ = self.lap_of(baton.phase, baton.origin, hop)
             own = order[0] == baton.origin and 1 <= baton.step <= len(order) - (baton.phase == Phase.DONE)
             own = own and order[baton.step % len(order)] == self.me
         if not own:
             raise BatonError(
                 f"The baton says that hop {hop}, at step {baton.step} of its lap, is this member's, which it is not."
             )
-        adds = not iterates and baton.step < len(order) and bool(works[baton.step])
+        adds = not iterates and self.adds(baton)
         if adds and baton.phase == Phase.SUM and baton.purpose < self.held.summed:
             raise BatonError(
                 f"This member has added to sum {baton.purpose} already, and the mask of a sum is used once."
@@ -373,6 +377,12 @@ class Holder:
             else baton.phase in (Phase.KEYS, Phase.SUM, Phase.TELL)
         ):
             raise BatonError(f"The baton would go back to hop {hop}, but this member has made hop {self.held.hop}.")
+        last = max(self.held.hop, self.first_hop - 1)
+        if self.plan.on_cycle and baton.phase in (Phase.ITERATE, Phase.FROZEN) and hop - last > len(self.plan.order):
+            raise BatonError(
+                f"The baton is at hop {hop}, but this member, which makes one in {len(self.plan.order)}, has made hop {last} last: hops were "
+                "left out, so that the ring would end before it was agreed."
+            )
 
     # ------------------------------------------------------------ keys for masks
 
@@ -643,6 +653,7 @@ class Holder:
 
     def confirmed(self, baton: Baton) -> Baton:
         """Sign the end where this member itself finds it right; with a token it adds its share to their sum, too."""
+        self.held.asked = baton.hop
         if self.asking is not None:
             self.asking.take_totals(baton)
         elif not self._is_content(baton):
@@ -716,12 +727,21 @@ class Holder:
                     f"The end that the baton tells is not what {self.plan.members[baton.origin].name} has signed, where it should "
                     "have begun, or that site was told other things than this one."
                 )
+            if self.adds(baton) and baton.hop <= self.held.asked:
+                raise BatonError(
+                    f"{self.plan.members[baton.origin].name} asks this site to sign another end of the run than the one that it was asked to "
+                    "sign before: then the sites could end with different models, each signed by all."
+                )
             return
         missing = unsigned(self.signer, self.end_in(baton).statement, baton.beside)
         if missing:
             raise BatonError(
                 f"{self._named(missing)} {'has' if len(missing) == 1 else 'have'} not signed the end that the baton tells: it is made "
                 "up, or those sites were told other things than this one."
+            )
+        if baton.hop != self.held.asked:
+            raise BatonError(
+                "The baton tells another end of the run than the one that this site was asked to sign last."
             )
 
     def _asked(self, baton: Baton) -> HandOver | None:
@@ -781,6 +801,11 @@ class Holder:
             return self._whole_lap
         order = np.array(self.plan.order)
         return lap_at(order, self.place_of(hop - 1)) if self.plan.on_cycle else lap_along(order, origin)
+
+    def adds(self, baton: Baton) -> bool:
+        """Whether a lap meets this member for the first time, so that it is not only to pass it on."""
+        order, works = self.lap_of(baton.phase, baton.origin, baton.hop)
+        return baton.step < len(order) and bool(works[baton.step])
 
     @cached_property
     def _whole_lap(self) -> Lap:

@@ -26,7 +26,7 @@ from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.wire import checksum_of
 from roundelay.algorithms.sealed.questions import Place
 
-FORMAT = 4
+FORMAT = 5
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
 # The write-ahead log starts over after so many pages. A log that does not grow is synced in half the time.
@@ -94,9 +94,10 @@ class Record:
             raise DamagedError(f"a record can't be read ({error})") from None
 
 
-# begun, visits, summed, largest jump, hop, ended by, reason (−1: none), whether there is an estimate, how many own vectors, residual;
+# begun, visits, summed, largest jump, hop, asked, wished, ended by, reason (−1: none), whether there is an estimate, how many own vectors,
+# residual;
 # then the lengths of what is no number: the signatures under the end, the chain of questions, the digest of totals, the doubt.
-_ABOUT = struct.Struct("<qqqdqqqqqd4I")
+_ABOUT = struct.Struct("<qqqdqqqqqqqd4I")
 
 
 def record_of(holder: Holder) -> Record:
@@ -109,7 +110,7 @@ def record_of(holder: Holder) -> Record:
     asked = (b"", b"", b"") if asking is None else (asking.held.chain, asking.held.totals, asking.held.doubt.encode())
     texts = (held.signatures, *asked)
     about = _ABOUT.pack(
-        held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.ended_by,
+        held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.asked, held.wished, held.ended_by,
         -1 if held.reason is None else held.reason, held.estimate is not None, len(own),
         float("nan") if asking is None else asking.held.residual, *map(len, texts),
     )  # fmt: skip
@@ -121,9 +122,21 @@ def take_up(holder: Holder, record: Record) -> None:
     """Fill in what was held when the record was made."""
     held, asking = holder.held, holder.asking
     try:
-        begun, visits, summed, largest_jump, hop, ended_by, reason, has_estimate, count, residual, *lengths = (
-            _ABOUT.unpack_from(record.about)
-        )
+        (
+            begun,
+            visits,
+            summed,
+            largest_jump,
+            hop,
+            asked,
+            wished,
+            ended_by,
+            reason,
+            has_estimate,
+            count,
+            residual,
+            *lengths,
+        ) = _ABOUT.unpack_from(record.about)
         ends = np.cumsum([_ABOUT.size, *lengths]).tolist()
         held.signatures, chain, totals, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
     except struct.error as error:
@@ -135,7 +148,7 @@ def take_up(holder: Holder, record: Record) -> None:
         asking.held.place, asking.held.residual = Place(*own) if own else None, residual
         asking.held.chain, asking.held.totals, asking.held.doubt = chain, totals, doubt.decode()
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
-    held.hop, held.ended_by = hop, ended_by
+    held.hop, held.asked, held.wished, held.ended_by = hop, asked, bool(wished), ended_by
     held.reason = None if reason < 0 else Reason(reason)
     held.estimate, held.final = rest[:2] if has_estimate else (None, None)
     held.told = tuple(rest[2:] if has_estimate else rest)

@@ -119,6 +119,7 @@ class Station:
         else:  # what was sent in an epoch before is of no use
             self.holder.held.summed = 0
             self.holder.held.signatures = b""
+            self.holder.held.wished = False
             self.holder.held.reason = None
             self.holder.held.estimate = None
             if self.holder.asking is not None and self.holder.local.sums:
