@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from unicodedata import category
 
 # Blanks as wide as a digit and as a point, where a page would make one of several.
 FIGURE_SPACE, POINT_SPACE = "\u2007", "\u2008"
 UNKNOWN = "–"
 # A number known to these digits is written with three of its error; beyond these sizes with a power of ten.
 _DIGITS, _MOST_DECIMALS, _LARGEST = 3, 6, 1e7
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NUMBER = re.compile(r"[−<]?[\d,]+(?:\.(\d+))?")
 
 
@@ -83,9 +85,17 @@ def aligned(cells: Sequence[str], blank: str = " ", point: str = " ") -> tuple[s
 
 def printable(words: str) -> str:
     """Words of others, without what would move the cursor or turn the line about."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    return "".join(
+        letter if letter.isprintable() or category(letter) == "Zs" else "\N{REPLACEMENT CHARACTER}" for letter in words
+    )
 
 
 def plural(number: int, one: str, many: str = "") -> str:
     """So many of something."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def power_of_ten(value: float) -> str:
+    """1, 2 or 5 times a power of ten, as people write it."""
+    factor, _, exponent = f"{value:.0e}".partition("e")
+    return f"{'' if factor == '1' else factor + '·'}10{str(int(exponent)).translate(_SUPERSCRIPTS)}"

@@ -103,7 +103,9 @@ def coefficients(result: Result) -> Table:
 
 def coefficients_caption(result: Result) -> str:
     """What the table of coefficients says, for whoever reads only this."""
-    said = f"Estimates in the units of the data. Standard errors: {result.errors}."
+    said = "Estimates are in the units of the data."
+    if result.errors:
+        said += f" Standard errors: {result.errors}."
     if _known(result.terms, "inflation"):
         said += " VIF: how many times as large the variance is as if no other predictor explained this one; above 5 or 10 look closer."
     return said
@@ -148,23 +150,26 @@ def in_words(result: Result, term: Term) -> str:
 def table_one(table: TableOne) -> Table:
     """Table 1: counts and parts of levels; mean, deviation and quartiles of numbers."""
     split = bool(table.by)
-    heads = tuple(
-        f"{name} (n = {count(rows, table.least)})" for name, rows in zip(table.groups, table.rows, strict=True)
-    )
+    heads = tuple(f"{name} (n = {_counted(rows)})" for name, rows in zip(table.groups, table.rows, strict=True))
     rows = tuple(
         (
             line.column,
             line.level or "mean (deviation); quartiles",
-            *(_described(cell, table.least) for cell in line.cells),
+            *map(_described, line.cells),
         )
         for line in table.lines
     )
     caption = f"By {table.by}. " if split else ""
-    caption += f"Counts below {table.least} are not shown, nor others from which they would follow."
+    caption += f"{UNKNOWN}: fewer than {table.least} rows, or a number from which those would follow."
     return Table("table-1", "Who was looked at (Table 1)", ("", "", *heads), rows, caption, words=2)
 
 
-def _described(cell: Cell, least: int) -> str:
+def _counted(rows: float | None) -> str:
+    """A count that is not shown may be one from which a small one would follow, and so any."""
+    return UNKNOWN if rows is None else count(rows)
+
+
+def _described(cell: Cell) -> str:
     if cell.mean is not None:
         said = short(cell.mean, 4)
         if cell.deviation is not None:
@@ -173,7 +178,7 @@ def _described(cell: Cell, least: int) -> str:
             said += "; " + " / ".join(short(one, 4) for one in cell.quartiles)
         return said
     if cell.count is None:
-        return count(None, least)
+        return UNKNOWN
     return f"{count(cell.count)} ({percent(cell.part)})" if cell.part is not None else count(cell.count)
 
 
@@ -199,7 +204,7 @@ def _calibration(result: Result) -> Table:
         for one in result.calibration
     )
     return Table(
-        "calibration", "Calibration", ("predicted chance", "rows", "mean prediction", "observed"), rows,
+        "calibration", "Calibration in numbers", ("predicted chance", "rows", "mean prediction", "observed"), rows,
         "Rows by the chance that is predicted for them: how often the outcome was predicted, and how often it was observed.",
     )  # fmt: skip
 
@@ -216,12 +221,11 @@ def _heterogeneity(result: Result) -> Table:
 
 
 def _survival(result: Result) -> Table:
-    least = least_of(result)
     rows = tuple(
         (
-            short(one.time, 4),
-            count(one.at_risk, least),
-            count(one.events, least),
+            short(one.time),
+            _counted(one.at_risk),
+            _counted(one.events),
             fixed(one.survival, 4),
             fixed(one.low, 4),
             fixed(one.high, 4),
@@ -229,6 +233,7 @@ def _survival(result: Result) -> Table:
         for one in result.survival
     )
     return Table(
-        "survival", "Survival (Kaplan and Meier, on agreed time bins)",
-        ("until", "at risk", "events", "survive", f"{100.0 * result.level:g} % from", "to"), rows, words=0,
+        "survival", "Survival (Kaplan and Meier, on agreed bins of time)",
+        ("until", "at risk", "events", "survive", f"{100.0 * result.level:g} % from", "to"), rows,
+        f"{UNKNOWN}: too few rows to be shown, at risk or with an event." if any(one.events is None for one in result.survival) else "", words=0,
     )  # fmt: skip

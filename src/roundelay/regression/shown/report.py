@@ -1,0 +1,191 @@
+"""A result as one file of HTML that needs nothing else: no script, no picture beside it, no address. It can be read aloud and printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+from roundelay.regression.regression import Regression
+from roundelay.regression.result import Result
+from roundelay.regression.shown.drawing import Picture
+from roundelay.regression.shown.markup import Markup, tag
+from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, aligned, plural
+from roundelay.regression.shown.pictures import pictures_of
+from roundelay.regression.shown.tables import Table, facts, tables_of
+
+# Nothing is fetched and nothing runs, whatever stands in the file.
+_NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'"
+Signed = Literal["verified", "not checked", "none"]
+_SIGNED = {
+    "verified": ("has signed, verified", "good"),
+    "not checked": ("signature not checked", "partly"),
+    "none": ("", ""),
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a result comes from: the run, the digest of the plan that all sites signed, and what became of their signatures.
+
+    `reason` says why the run ended, and `doubt` what of it was not as agreed.
+    """
+
+    run: str
+    epoch: int
+    digest: str
+    reason: str = ""
+    doubt: str = ""
+    signed: Signed = "not checked"
+
+
+def report(result: Result, regression: Regression | None = None, origin: Origin | None = None) -> str:
+    """The whole document; `regression` and `origin` as far as they are known."""
+    parts = [
+        _head(result, regression, origin),
+        _section("Coefficients", _table(tables_of(result)[0], hidden=True)),
+        _section("In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival"))),
+        *(_section(one.title, _table(one, hidden=True)) for one in tables_of(result)[1:]),
+        _section("How it was fitted", *_course(result, origin)),
+        _section("Who took part", *_who(result, origin)),
+        *([_section("What was disclosed", *_disclosed(regression))] if regression is not None else []),
+        tag(
+            "footer",
+            {},
+            tag(
+                "p",
+                {},
+                "Made by Roundelay. Nobody saw a row of another site: all numbers here follow from sums over all sites.",
+            ),
+        ),
+    ]
+    style = Markup(_resource("report.css") + _resource("pictures.css"))
+    head = tag(
+        "head", {}, Markup(f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_ELSEWHERE}">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'),
+        tag("title", {}, f"Regression of {result.response}"), tag("style", {}, style),
+    )  # fmt: skip
+    return f"<!DOCTYPE html>\n{tag('html', {'lang': 'en-GB'}, head, tag('body', {}, tag('main', {}, *parts)))}\n"
+
+
+def _resource(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _section(title: str, *content: Markup) -> Markup:
+    filled = [one for one in content if one]
+    return tag("section", {}, tag("h2", {}, title), *filled) if filled else Markup()
+
+
+def _head(result: Result, regression: Regression | None, origin: Origin | None) -> Markup:
+    what = (
+        regression.in_words
+        if regression is not None
+        else f"a regression of the family {result.family}: {result.formula}"
+    )
+    said = f"{what[:1].upper()}{what[1:].partition(': ')[0]}, over {plural(result.rows, 'row')} of {plural(len(result.sites), 'site')}."
+    pairs = [tag("div", {}, tag("dt", {}, name), tag("dd", {}, value)) for name, value in facts(result)]
+    warned = (
+        [tag("p", {"class": "note bad"}, f"Not as agreed: {origin.doubt}")]
+        if origin is not None and origin.doubt
+        else []
+    )
+    if not result.converged:
+        warned.append(tag("p", {"class": "note bad"}, "The fit has not converged: do not use these numbers."))
+    notes = [tag("p", {"class": "note"}, note) for note in result.notes]
+    return tag(
+        "header", {}, tag("h1", {}, f"Regression of {result.response}"), tag("p", {}, said),
+        tag("p", {"class": "formula"}, tag("code", {}, result.formula)), *warned, *notes, tag("dl", {"class": "facts"}, *pairs),
+    )  # fmt: skip
+
+
+def _pictures(result: Result, names: tuple[str, ...]) -> Markup:
+    drawn = [_figure(one) for one in pictures_of(result) if one.name in names]
+    return tag("div", {"class": "pictures part"}, *drawn) if drawn else Markup()
+
+
+def _figure(picture: Picture) -> Markup:
+    caption = tag("p", {"class": "caption"}, picture.caption)
+    return tag("figure", {}, tag("h3", {}, picture.title), picture.drawing, tag("figcaption", {}, caption))
+
+
+def _table(table: Table, hidden: bool = False) -> Markup:
+    """A table whose numbers stand with their points one below the other; `hidden`: its title stands above it already."""
+    heads = []
+    for place, head in enumerate(table.header):
+        if not head:  # a column of names needs none
+            heads.append(tag("td", {}))
+        else:
+            heads.append(tag("th", {"scope": "col", **({} if place < table.words else {"class": "number"})}, head))
+    columns = [
+        [row[place] for row in table.rows]
+        if place < table.words
+        else aligned([row[place] for row in table.rows], FIGURE_SPACE, POINT_SPACE)
+        for place in range(len(table.header))
+    ]
+    body = [
+        tag("tr", {}, *(_cell(cell, place, table.words) for place, cell in enumerate(row)))
+        for row in zip(*columns, strict=True)
+    ]
+    caption = tag("caption", {"class": "unseen"} if hidden else {}, table.title)
+    whole = tag("table", {"id": table.name}, caption, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *body))
+    below = tag("p", {"class": "caption"}, table.caption) if table.caption else Markup()
+    # By keyboard too one must get to what is wider than the screen.
+    scrolls = {"class": "wide", "tabindex": "0", "role": "region", "aria-label": table.title}
+    return tag("div", {"class": "part"}, tag("div", scrolls, whole), below)
+
+
+def _cell(cell: str, place: int, words: int) -> Markup:
+    if place == 0 and words:
+        return tag("th", {"scope": "row"}, cell)
+    return tag("td", {} if place < words else {"class": "number"}, cell)
+
+
+def _course(result: Result, origin: Origin | None) -> list[Markup]:
+    said = f"{plural(result.questions, 'question')} went round to all sites; each added its answer under a mask, so that only the sum was ever seen."
+    parts = [tag("p", {}, said)]
+    if origin is not None and origin.reason:
+        parts.append(tag("p", {}, origin.reason))
+    return [*parts, _pictures(result, ("convergence",))]
+
+
+def _who(result: Result, origin: Origin | None) -> list[Markup]:
+    signed, look = _SIGNED[origin.signed] if origin is not None else ("", "")
+    badge = tag("span", {"class": f"badge {look}"}, signed) if signed else Markup()
+    sites = tag("ul", {"class": "sites"}, *(tag("li", {}, site, badge) for site in result.sites))
+    if origin is None:
+        return [sites, tag("p", {}, "Fitted in one process, from data that lay side by side: nothing was signed.")]
+    what = {
+        "verified": "Every site has signed the end from which these numbers follow, by the keys in the ring file; that was checked when this report was made.",
+        "not checked": "Whether the sites have signed was not checked when this report was made: roundelay model verify does it, with the ring file.",
+        "none": "The file of the model has no signatures.",
+    }[origin.signed]
+    about = [
+        tag("p", {}, what),
+        tag(
+            "p",
+            {},
+            "Run ",
+            tag("code", {}, origin.run),
+            f", epoch {origin.epoch}. Digest of the plan: ",
+            tag("code", {}, origin.digest),
+            ".",
+        ),
+    ]
+    return [sites, *about]
+
+
+def _disclosed(regression: Regression) -> list[Markup]:
+    from roundelay.regression.sums import sums_of
+
+    told = [tag("li", {}, f"{one.tells[:1].upper()}{one.tells[1:]}.") for one in sums_of(regression)]
+    fit = tag(
+        "li",
+        {},
+        "The slope, and for most families the curvature, of the loss over all rows at each point that was asked for.",
+    )
+    before = len(told) - 2
+    return [
+        tag("p", {}, "Everybody who took part knows these sums over the rows of all sites, and nothing else of another site's rows:"),
+        tag("ol", {"class": "told"}, *told[:before], fit, *told[before:]),
+    ]  # fmt: skip
