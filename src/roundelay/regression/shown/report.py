@@ -13,6 +13,7 @@ from roundelay.regression.shown.markup import Markup, tag
 from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, aligned, plural
 from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.tables import Table, facts, tables_of
+from roundelay.regression.sums import sums_of
 
 # Nothing is fetched and nothing runs, whatever stands in the file.
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'"
@@ -176,8 +177,6 @@ def _who(result: Result, origin: Origin | None) -> list[Markup]:
 
 
 def _disclosed(regression: Regression) -> list[Markup]:
-    from roundelay.regression.sums import sums_of
-
     told = [tag("li", {}, f"{one.tells[:1].upper()}{one.tells[1:]}.") for one in sums_of(regression)]
     fit = tag(
         "li",

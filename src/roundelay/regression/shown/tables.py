@@ -160,7 +160,7 @@ def table_one(table: TableOne) -> Table:
         for line in table.lines
     )
     caption = f"By {table.by}. " if split else ""
-    caption += f"{UNKNOWN}: fewer than {table.least} rows, or a number from which those would follow."
+    caption += f"{UNKNOWN}: fewer than {table.least} rows, or a number from which those would follow. Quartiles are read from counts in bins."
     return Table("table-1", "Who was looked at (Table 1)", ("", "", *heads), rows, caption, words=2)
 
 
@@ -171,11 +171,13 @@ def _counted(rows: float | None) -> str:
 
 def _described(cell: Cell) -> str:
     if cell.mean is not None:
-        said = short(cell.mean, 4)
+        # Quartiles are read from counts in bins, and so are known to less.
+        decimals = places(cell.deviation) if cell.deviation else 2
+        said = fixed(cell.mean, decimals)
         if cell.deviation is not None:
-            said += f" ({short(cell.deviation, 3)})"
+            said += f" ({fixed(cell.deviation, decimals)})"
         if cell.quartiles is not None:
-            said += "; " + " / ".join(short(one, 4) for one in cell.quartiles)
+            said += "; " + " / ".join(fixed(one, max(decimals - 1, 0)) for one in cell.quartiles)
         return said
     if cell.count is None:
         return UNKNOWN
