@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class MemoryJournal:
             return None
         state = self.row.state
         assert state is not None
-        return replace(self.row, state=Record.read(b"".join(state.pieces())))
+        return self.row._replace(state=Record.read(b"".join(state.pieces())))
 
     def last_on_links(self, epoch: int, k: int) -> tuple[dict[int, int], dict[int, int]]:
         rows = [row for row in self.rows if row.epoch == epoch]
@@ -75,7 +75,7 @@ class MemoryJournal:
         if cards:
             self.told[standing.epoch] = cards
         self.asked |= {(standing.epoch, one.number): one for one in questions}
-        self.row = replace(standing, state=copied)
+        self.row = standing._replace(state=copied)
 
 
 def least_squares(seed: int, dim: int) -> rl.LeastSquares:

@@ -182,12 +182,35 @@ class Agent:
     async def _deliver(self, peer: int, data: bytes) -> None:
         """A frame came. What is wrong here, as with a log on a full disk, ends the agent, not only the task that reads."""
         try:
-            await self._take_in(peer, data)
+            frame = self._read(peer, data)
+            if frame is None:
+                return
+            if frame.kind == Kind.BATON:
+                if not self._takes_long:
+                    await self._handle(peer, data, frame, long=False)
+                elif self.links[peer].waiting < MOST_WAITING:
+                    # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
+                    await asyncio.shield(self._start(self._handle(peer, data, frame, long=True)))
+            elif frame.kind == Kind.ACK:
+                if (
+                    not self.working
+                ):  # else the station is the thread's; what is acknowledged now is held for a lap more, or sent again
+                    self._acknowledged(peer, frame)
+            elif frame.kind == Kind.PING:
+                await self._send(peer, Kind.PONG, frame.k)
+            elif frame.kind == Kind.PONG:
+                self._heard_pong(self.links[peer])
+            elif frame.kind == Kind.HELLO:
+                if not self.links[peer].greeting:
+                    self.links[peer].greeting = True
+                    self._start(self._heard_greeting(peer, frame))
+            else:
+                self._heard_refusal(peer, frame)
         except Exception as error:
             self._fail(error)
 
-    async def _take_in(self, peer: int, data: bytes) -> None:
-        """Whatever is wrong with a frame, nothing but a log line comes of it."""
+    def _read(self, peer: int, data: bytes) -> Frame | None:
+        """The frame, where it is to be heard. Whatever is wrong with it, nothing but a log line comes of it."""
         health = self.links[peer]
         health.heard = time.monotonic()
         try:
@@ -197,36 +220,10 @@ class Agent:
             self.log("damaged frame", peer=self._name(peer), why=str(error))
             if "version" in str(error):
                 health.refused = str(error)
-            return
-        if frame.kind in (Kind.BATON, Kind.ACK, Kind.REFUSAL) and not health.greeted:
-            return  # it comes again
-        if frame.kind == Kind.BATON:
-            if self._takes_long:
-                if health.waiting >= MOST_WAITING:
-                    return
-                # A stream that breaks ends whoever reads from it, but what is begun with a baton must not end half-way.
-                await asyncio.shield(self._start(self._handle(peer, data, frame, long=True)))
-            else:
-                await self._handle(peer, data, frame, long=False)
-        elif frame.kind == Kind.ACK:
-            if self.working:
-                return  # the station is the thread's; what is acknowledged now is held for a lap more, or sent again
-            try:
-                self._acknowledged(peer, frame)
-            except Exception as error:
-                self._fail(error)
-        elif frame.kind == Kind.PING:
-            await self._send(peer, Kind.PONG, frame.k)
-        elif frame.kind == Kind.PONG:
-            if health.pinged:
-                health.patience.answered(time.monotonic() - health.pinged)
-            health.pinged = 0.0
-        elif frame.kind == Kind.HELLO:
-            if not health.greeting:
-                health.greeting = True
-                self._start(self._heard_greeting(peer, frame))
-        else:
-            self._heard_refusal(peer, frame)
+            return None
+        if not health.greeted and frame.kind in (Kind.BATON, Kind.ACK, Kind.REFUSAL):
+            return None  # it comes again
+        return frame
 
     async def _handle(self, peer: int, data: bytes, frame: Frame, long: bool) -> None:
         """One baton after another."""
@@ -357,6 +354,11 @@ class Agent:
         """Whether this neighbour is the one that was handed what the frame is about, and has not answered yet."""
         outgoing = self.station.outgoing
         return outgoing is not None and (peer, frame.k) == (outgoing[0], self.station.standing.sent_k)
+
+    def _heard_pong(self, health: LinkHealth) -> None:
+        if health.pinged:
+            health.patience.answered(time.monotonic() - health.pinged)
+        health.pinged = 0.0
 
     def _acknowledged(self, peer: int, frame: Frame) -> None:
         if self._was_sent_to(peer, frame) and self.station.acknowledge(frame.epoch, frame.k):
@@ -507,9 +509,9 @@ class Agent:
     # ------------------------------------------------------------ the end
 
     def _end_if_finished(self) -> None:
-        if self._failed:
+        if self._failed or not self.station.holder.finished:
             return
-        if self.station.holder.finished and not self.finished.is_set():
+        if not self.finished.is_set():
             self._finished_at = time.monotonic()
             self.finished.set()
         if self.station.finished and not self._over.done():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,7 +32,7 @@ SPARE = 4096  # what gRPC may add to a frame
 # Who dials must have shown his certificate by then, and have opened a stream. In milliseconds.
 HANDSHAKE, IDLE = 10_000, 10_000
 # Seconds that a neighbour may take to read a frame, and bytes a second beside: who reads nothing would keep whoever writes waiting for ever.
-TAKEN_WITHIN, SLOWEST = 20.0, 10_000.0
+TAKEN_WITHIN, SLOWEST, LOOK_EVERY = 20.0, 10_000.0, 1.0
 
 # What gRPC raises where a link breaks: by the end that dials, by the end that listens, and after the end.
 LINK_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -42,11 +44,14 @@ class ListenError(RuntimeError):
 
 @dataclass(eq=False)
 class _Stream:
-    """A live stream to a neighbour, whichever end dialled."""
+    """A live stream to a neighbour, whichever end dialled; what its `writer` is writing must be taken until `due`."""
 
     write: Callable[[bytes], Awaitable[Any]]
     close: Callable[[], Any]
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    writer: asyncio.Task[Any] | None = None
+    due: float = math.inf
+    stuck: bool = False
 
 
 class GrpcTransport:
@@ -94,6 +99,7 @@ class GrpcTransport:
         if waited_for:
             await self._serve()
         self._tasks = [asyncio.create_task(self._dial(peer, target)) for peer, target in targets.items()]
+        self._tasks.append(asyncio.create_task(self._give_up_the_stuck()))
         if self._by_relay:
             self._tasks += [asyncio.create_task(self._ways.wait_at_relay(peer)) for peer in waited_for]
 
@@ -103,14 +109,23 @@ class GrpcTransport:
         if stream is None:
             return False
         try:
-            async with stream.writing, asyncio.timeout(TAKEN_WITHIN + len(data) / SLOWEST):
-                await stream.write(data)
-        except TimeoutError:
-            stream.close()
-            return False
+            async with stream.writing:
+                if stream.stuck:
+                    return False
+                stream.writer, stream.due = (
+                    asyncio.current_task(),
+                    time.monotonic() + TAKEN_WITHIN + len(data) / SLOWEST,
+                )
+                try:
+                    await stream.write(data)
+                finally:
+                    stream.due = math.inf
         except LINK_ERRORS:
             return False
         except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and stream.stuck and stream.writer is task:
+                task.uncancel()
             if _is_cancelled():
                 raise
             return False  # the stream was given up while this waited
@@ -130,6 +145,18 @@ class GrpcTransport:
         stream = self._streams.get(peer)
         if stream is not None:
             stream.close()
+
+    async def _give_up_the_stuck(self) -> None:
+        """Close streams whose other end does not take what is written: a look at all of them costs less than a time limit on each frame."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            now = time.monotonic()
+            for stream in self._streams.values():
+                if now > stream.due:
+                    assert stream.writer is not None
+                    stream.stuck, stream.due = True, math.inf
+                    stream.writer.cancel()  # of the two ends only the one that dialled would be told that the stream is closed
+                    stream.close()
 
     def trouble(self, peer: int) -> str:
         """Why the link to a neighbour is down."""

@@ -154,8 +154,7 @@ def take_up(holder: Holder, record: Record) -> None:
     held.told = tuple(rest[2:] if has_estimate else rest)
 
 
-@dataclass(frozen=True, eq=False)
-class Standing:
+class Standing(NamedTuple):
     """Where an agent stands: what it took last and what it has to send.
 
     `k` is the last hand-over that it took in this epoch (−1: none) and `taken` its checksum. `outgoing` is the frame
@@ -378,7 +377,8 @@ class Journal:
                 outgoing, pieces = b"", []
             asked = [self._question(standing.epoch, one) for one in questions]
             with self._transaction():
-                self._database.executemany("insert or replace into questions values (?, ?, ?, ?, ?, ?, ?)", asked)
+                if asked:
+                    self._database.executemany("insert or replace into questions values (?, ?, ?, ?, ?, ?, ?)", asked)
                 if cards:
                     keys = (standing.epoch, cards, _checksum((standing.epoch,), [cards]))
                     self._database.execute("insert or replace into cards values (?, ?, ?)", keys)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
 
 import numpy as np
@@ -222,11 +221,11 @@ class Station:
         if epoch != self.plan.epoch or k != self.standing.sent_k or self.acknowledged:
             return False
         self.acknowledged = True
-        self.standing = replace(self.standing, earlier=b"")
+        self.standing = self.standing._replace(earlier=b"")
         if self.holder.finished:
             # After a restart it must not wait for a neighbour that has ended. What that one has is remembered.
             self._safe[self.standing.receiver] = k
-            self.standing = replace(self.standing, receiver=-1)
+            self.standing = self.standing._replace(receiver=-1)
             self._write()
         return True
 
@@ -270,7 +269,7 @@ class Station:
         """Do this member's part. What was sent before is on the next member's disk, or is held for a lap more."""
         earlier = self.standing.outgoing if self.implicit and self.outgoing is not None else b""
         if self.heavy:  # it need not be there beside the new one
-            self.standing = replace(self.standing, receiver=-1, outgoing=b"", state=None)
+            self.standing = self.standing._replace(receiver=-1, outgoing=b"", state=None)
         self._made(self.holder.act(baton), frame.k, frame.checksum, sender, baton, earlier)
 
     @property
@@ -333,7 +332,7 @@ class Station:
         asking = self.holder.asking
         changed = () if asking is None else [asking.held.answered[number] for number in sorted(asking.held.changed)]
         cards = b"" if self.holder.held.cards == self._cards else self.holder.held.cards
-        self.journal.settle(replace(self.standing, state=record_of(self.holder)), self._unsettled, changed, cards)
+        self.journal.settle(self.standing._replace(state=record_of(self.holder)), self._unsettled, changed, cards)
         self._unsettled, self._cards = [], self.holder.held.cards
         if asking is not None:
             asking.held.written()

@@ -150,7 +150,7 @@ class Watch:
     privacy: PrivacyStatus | None = None
     residuals: list[Residuals] = field(default_factory=list)
     outcome: str = ""
-    visited_at: datetime | None = None
+    visited_at: float | None = None
     _every: int = 1
     _seen: int = 0
     _last: float = 0.0
@@ -161,7 +161,7 @@ class Watch:
         now, held = time.monotonic(), self.agent.station.holder.held
         if self._last:
             self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
-        self._last, self.visited_at = now, datetime.now(UTC)
+        self._last, self.visited_at = now, time.time()
         if held.residuals is not None:
             self._seen += 1
             if self._seen % self._every == 0:

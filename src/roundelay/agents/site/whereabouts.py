@@ -73,7 +73,7 @@ def whereabouts(watch: Watch, model: str, ended: str = "") -> Whereabouts:
         sealed=asking is not None,
         visits=station.holder.held.visits if asking is None else len(asking.held.answered),
         taken=station.standing.k,
-        taken_at=watch.visited_at,
+        taken_at=None if watch.visited_at is None else datetime.fromtimestamp(watch.visited_at, UTC),
         baton_here=here,
         handed_to=names[receiver] if receiver >= 0 else "",
         waits_for=tuple(dict.fromkeys(names[member] for member in awaited)),
