@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # A number; one of some levels, in words; a date, which counts as days since 1970-01-01.
 Values = Literal["number", "levels", "date"]
+
+
+class Conversion(NamedTuple):
+    """How numbers in another unit become those in the agreed one: factor·x + offset."""
+
+    unit: str
+    factor: float
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of the data: `name`, and the `unit` in which all sites must give it ("" where there is none).
 
-    `values` says what stands in it, and `levels` has the words of a column of levels, the reference level first. Two columns are
-    the same where name and unit are: what kind of values it has is agreed on, once all sites have said what they have.
+    `values` says what stands in it, and `levels` has the words of a column of levels, the reference level first. Data in a unit of which
+    `conversions` has one are converted. Two columns are the same where name and unit are: what kind of values it has is agreed on, once
+    all sites have said what they have.
     """
 
     name: str
     unit: str = ""
     values: Values = field(default="number", compare=False)
     levels: tuple[str, ...] = field(default=(), compare=False)
+    conversions: tuple[Conversion, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         """As it stands in the header of a data file: name [unit]."""
@@ -33,8 +44,8 @@ _HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")
 
 
 def column_of(heading: str) -> Column:
-    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one."""
-    heading = " ".join(heading.split())
+    """The column that a cell of a header names: "age [years]" is the age in years. Any space counts as one, and each letter has one spelling."""
+    heading = unicodedata.normalize("NFC", " ".join(heading.split()))
     found = _HEADING.fullmatch(heading)
     column = Column(found["name"], found["unit"].strip()) if found else Column(heading)
     if not column.name:

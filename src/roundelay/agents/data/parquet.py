@@ -1,4 +1,4 @@
-"""Cells from a Parquet file, which may not claim more than a file of its size can hold."""
+"""Tables from Parquet files, which may not claim more than a file of its size can hold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from roundelay.agents.agreement.plan import Task
-from roundelay.agents.data.cells import Cells, find_columns, wanted
+from roundelay.agents.data.table import Choose, Plain, Table, Texts
 from roundelay.kernels import Vector
+from roundelay.regression.columns import columns_in
 
 # Constant columns shrink without a limit, but what is fitted varies: a file that claims more is broken, or made to
 # exhaust the memory. Beside that every file may claim a little.
 GROWTH, ALWAYS = 1000, 2**26
+MICROSECONDS_A_DAY = 86_400e6
 
 # Wire types of the compact protocol, in which page headers are written.
 STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, BINARY, STRUCT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12
@@ -25,8 +26,8 @@ DATA_PAGES = (0, 3)
 DEEPEST = 8
 
 
-def read_parquet(path: Path, task: Task) -> Cells:
-    """Read the columns of the task, whichever order they stand in; a null and what is not a number are empty cells.
+def read_parquet_table(path: Path, choose: Choose) -> Table:
+    """The chosen columns of a Parquet file.
 
     By pyarrow alone: pandas would take a column away as the index where the file's notes say so.
     """
@@ -43,15 +44,16 @@ def read_parquet(path: Path, task: Task) -> Cells:
     except Exception:  # pyarrow has many kinds of them for bytes that are wrong
         raise ValueError(_broken(path)) from None
     with file:
-        columns = find_columns(str(path), names, task)
-        for column, sought in zip(columns, wanted(task), strict=True):
-            if not _is_number(pyarrow, file.schema_arrow.field(column).type):
+        headings = columns_in(names, str(path))
+        chosen = choose(headings)
+        for number in chosen:
+            if _kind(pyarrow, file.schema_arrow.field(number).type) is None:
                 raise ValueError(
-                    f'{path} has something else than numbers in the column "{sought}", where numbers belong: convert it.'
+                    f'{path} has neither numbers, texts nor dates in the column "{headings[number]}": convert it.'
                 )
-        sought_names = [names[column] for column in columns]
+        sought = [names[number] for number in chosen]
         try:
-            claim = max(8 * rows * len(columns), largest_claim(path, file.metadata, sought_names))
+            claim = max(8 * rows * len(chosen), largest_claim(path, file.metadata, sought))
         except Exception:
             raise ValueError(_broken(path)) from None
         if not 0 <= claim <= ALWAYS + GROWTH * path.stat().st_size:
@@ -59,24 +61,42 @@ def read_parquet(path: Path, task: Task) -> Cells:
                 f"{path} claims to hold more than a file of its size can well do: write it anew, or save it as CSV."
             )
         try:
-            table = file.read(columns=sought_names, use_threads=False)
-            matrix = np.column_stack([_floats(pyarrow, table.column(name)) for name in sought_names])
+            table = file.read(columns=sought, use_threads=False)
+            columns = tuple(_column(pyarrow, table.column(name)) for name in sought)
         except Exception:
             raise ValueError(_broken(path)) from None
-    return Cells(matrix, np.arange(1, len(matrix) + 1), "row")
+    places = np.arange(1, table.num_rows + 1)
+    return Table(str(path), tuple(headings[number] for number in chosen), columns, places, "row")
 
 
-def _is_number(pyarrow: Any, kind: Any) -> bool:
+def _kind(pyarrow: Any, kind: Any) -> str | None:
+    """What a column holds; None where nobody could read it."""
     types = pyarrow.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    plain = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-    return any(belongs(kind) for belongs in plain)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "dates"
+    if types.is_boolean(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "texts"
+    plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return "numbers" if any(belongs(kind) for belongs in plain) else None
+
+
+def _column(pyarrow: Any, column: Any) -> Texts | Plain:
+    kind = _kind(pyarrow, column.type)
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind == "texts":
+        coded = column.cast(pyarrow.string()).combine_chunks().dictionary_encode()
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return Texts(codes, coded.dictionary.to_pylist())
+    if kind == "dates":
+        micros = column.cast(pyarrow.timestamp("us"), safe=False).cast(pyarrow.int64())
+        return Plain(_floats(pyarrow, micros) / MICROSECONDS_A_DAY, dates=True)
+    return Plain(_floats(pyarrow, column))
 
 
 def _floats(pyarrow: Any, column: Any) -> Vector:
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     # Not "safe": a whole number beyond 2⁵³ is rounded, as it is where it is read from CSV.
     return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
 

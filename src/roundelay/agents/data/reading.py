@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.agents.agreement.plan import Task
-from roundelay.agents.data.cells import Cells, read_csv, wanted
-from roundelay.agents.data.parquet import read_parquet
+from roundelay.agents.agreement.plan import Missing, Task
+from roundelay.agents.data.csv_files import read_csv_table
+from roundelay.agents.data.parquet import read_parquet_table
+from roundelay.agents.data.table import Choose, Table, find_columns
+from roundelay.agents.data.values import Understood
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems.rows import LARGEST
+from roundelay.regression.columns import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from roundelay.regression.regression import Regression
+    from roundelay.regression.rows import SiteRows
 
 PARQUET = (".parquet", ".pq")
 # So many empty cells are named; the others are counted.
@@ -37,34 +48,59 @@ class OwnRows:
 
 
 def read_own_rows(path: str | Path, task: Task) -> OwnRows:
-    """Read a data file: CSV (UTF-8, commas, a header) or Parquet.
+    """Read the rows of a task without a formula: all its columns are numbers.
 
     A heading is a name, or "name [unit]". Columns may stand in any order, and those that the task does not name are
     left alone. What does not fit is refused with the place where it stands, but without the value: that is private.
     """
-    path = Path(path)
-    wanted(task)
+    if task.target is None:
+        raise ValueError("A task of the kind custom has no columns: give the objective, not a data file.")
+    columns = tuple(Column(column.name, column.unit) for column in (*task.features, task.target))
+    table, cells, gaps = _complete(Path(path), columns, task.missing)
+    features, target = np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
+    if task.problem.needs_labels:
+        target = _labels(table, target, task)
+    for values in (features, target):
+        values.setflags(write=False)
+    return OwnRows(features, target, gaps.rows)
+
+
+def read_site_rows(path: str | Path, regression: Regression, missing: Missing = "refuse") -> SiteRows:
+    """Read the rows of a regression, and nothing of columns that it does not name."""
+    from roundelay.regression.rows import SiteRows
+
+    frame, gaps = read_frame(path, regression.columns, missing)
+    return SiteRows(regression, frame, gaps.rows, gaps.by_column)
+
+
+def read_frame(path: str | Path, columns: Sequence[Column], missing: Missing = "refuse") -> tuple[pd.DataFrame, Gaps]:
+    """Read columns as they were agreed on: numbers, levels of which each is known, and dates as days since 1970-01-01.
+
+    The index says on which line, or in which row, of the file each row stands.
+    """
+    import pandas as pd
+
+    table, cells, gaps = _complete(Path(path), columns, missing)
+    made: dict[str, Any] = {}
+    for number, column in enumerate(columns):
+        values = cells[:, number]
+        if column.values == "levels":
+            made[column.name] = pd.Categorical.from_codes(
+                values.astype(np.int64), pd.Index(column.levels, dtype=object)
+            )
+        else:
+            made[column.name] = values
+    return pd.DataFrame(made, index=pd.Index(table.places, name=table.counted_in)), gaps
+
+
+def read_table(path: Path, choose: Choose) -> Table:
+    """The chosen columns of a data file, CSV or Parquet, as they stand in it."""
     try:
-        cells = read_parquet(path, task) if _is_parquet(path) else read_csv(path, task)
+        return read_parquet_table(path, choose) if _is_parquet(path) else read_csv_table(path, choose)
     except OSError as error:
         raise ValueError(f"{path} can't be opened ({error.strerror}): check the path and who may read it.") from None
     except MemoryError:
         raise ValueError(f"{path} does not fit into the memory: give fewer rows or columns.") from None
-    _refuse_large(path, cells, task)
-    gaps = np.isnan(cells.values)
-    if gaps.any() and task.missing == "refuse":
-        raise ValueError(_about_gaps(path, cells, gaps, task))
-    keep = np.logical_not(gaps.any(axis=1))
-    if not keep.any():
-        dropped = f" without an empty cell: all {len(keep)} were dropped" if len(keep) else ""
-        raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
-    kept = Cells(cells.values[keep], cells.places[keep], cells.counted_in)
-    features, target = np.ascontiguousarray(kept.values[:, :-1]), kept.values[:, -1].copy()
-    if task.problem.needs_labels:
-        target = _labels(path, kept, task)
-    for values in (features, target):
-        values.setflags(write=False)
-    return OwnRows(features, target, int((~keep).sum()))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -72,47 +108,64 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix.lower() in PARQUET or file.read(4) == b"PAR1"
 
 
-def _refuse_large(path: Path, cells: Cells, task: Task) -> None:
-    bad = np.abs(cells.values) > LARGEST
+class Gaps(NamedTuple):
+    """How many rows were left out for an empty cell, and how many of them for one in each column."""
+
+    rows: int
+    by_column: tuple[int, ...]
+
+
+def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[Table, Matrix, Gaps]:
+    """The rows without an empty cell: where they stand, the columns as numbers, and how many others there were."""
+    table = read_table(path, lambda header: find_columns(str(path), header, columns))
+    cells = np.column_stack(Understood(table, tuple(columns)).values())
+    _refuse_large(table, cells, columns)
+    gaps = np.isnan(cells)
+    if gaps.any() and missing == "refuse":
+        raise ValueError(_about_gaps(table, gaps, columns))
+    keep = ~gaps.any(axis=1)
+    if not keep.any():
+        dropped = f" without an empty cell: all {keep.size} were dropped" if keep.size else ""
+        raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
+    kept = replace(table, columns=(), places=table.places[keep])
+    return kept, cells[keep], Gaps(int((~keep).sum()), tuple(gaps.sum(axis=0).tolist()))
+
+
+def _refuse_large(table: Table, cells: Matrix, columns: Sequence[Column]) -> None:
+    bad = np.abs(cells) > LARGEST
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        infinite = np.isinf(cells.values[row, column])
+        infinite = np.isinf(cells[row, column])
         what = "a number that is not finite" if infinite else f"a number beyond {LARGEST:g}"
         remedy = (
             "correct it, or leave the cell empty" if infinite else "correct it, or give the column in a larger unit"
         )
-        raise ValueError(f'{_place(path, cells, row)} has {what} in the column "{wanted(task)[column]}": {remedy}.')
+        raise ValueError(f'{table.place(row)} has {what} in the column "{columns[column]}": {remedy}.')
 
 
-def _about_gaps(path: Path, cells: Cells, gaps: NDArray[np.bool_], task: Task) -> str:
+def _about_gaps(table: Table, gaps: NDArray[np.bool_], columns: Sequence[Column]) -> str:
     first = [
-        f'"{wanted(task)[column]}" in {cells.counted_in} {cells.places[row]}'
-        for row, column in np.argwhere(gaps)[:NAMED]
+        f'"{columns[column]}" in {table.counted_in} {table.places[row]}' for row, column in np.argwhere(gaps)[:NAMED]
     ]
     count, rows = int(gaps.sum()), int(gaps.any(axis=1).sum())
     cells_are = "1 empty cell" if count == 1 else f"{count} empty cells in {rows} row{'s' if rows > 1 else ''}"
     more = ", and so on" if count > NAMED else ""
     return (
-        f"{path} has {cells_are}: {', '.join(first)}{more}. Fill them in or take the rows out, or let the ring agree on "
+        f"{table.file} has {cells_are}: {', '.join(first)}{more}. Fill them in or take the rows out, or let the ring agree on "
         'missing = "drop", which leaves such rows out at every site.'
     )
 
 
-def _labels(path: Path, cells: Cells, task: Task) -> Vector:
-    labels = cells.values[:, -1]
+def _labels(table: Table, labels: Vector, task: Task) -> Vector:
     strange = ~np.isin(labels, (-1.0, 0.0, 1.0))
     if strange.any():
         raise ValueError(
-            f'{_place(path, cells, int(np.argmax(strange)))} has a number in the column "{task.target}" that is not a label: '
+            f'{table.place(int(np.argmax(strange)))} has a number in the column "{task.target}" that is not a label: '
             f"{task.problem.model} needs 0 and 1, or -1 and 1, or false and true."
         )
     if (labels == 0.0).any() and (labels == -1.0).any():
         raise ValueError(
-            f'{_place(path, cells, int(np.argmax(labels == -1.0)))} has -1 in the column "{task.target}", and others have 0: '
+            f'{table.place(int(np.argmax(labels == -1.0)))} has -1 in the column "{task.target}", and others have 0: '
             "use 0 and 1, or -1 and 1, not both."
         )
     return np.where(labels == 1.0, 1.0, -1.0)
-
-
-def _place(path: Path, cells: Cells, row: int) -> str:
-    return f"{cells.counted_in.capitalize()} {cells.places[row]} of {path}"
