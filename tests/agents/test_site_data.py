@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
-from roundelay.agents.data.reading import read_frame
+from roundelay.agents.data.reading import read_frame, read_site_rows
 from roundelay.regression.columns import Column, Conversion
+from roundelay.regression.regression import Regression
 
 AGE = Column("age", "years")
 WEIGHT = Column("weight", "kg", conversions=(Conversion("lb", 0.45359237),))
@@ -196,6 +197,16 @@ def test_rows_that_lack_a_cell_are_counted_by_column(tmp_path: Path) -> None:
     assert 'missing = "drop"' in said
 
 
+def test_the_rows_of_a_regression_know_their_lines(tmp_path: Path) -> None:
+    regression = Regression("dead ~ age + C(sex)", (DEAD, SEX, AGE), "binomial")
+    text = "sex;dead;age [years]\n\nmale;yes;30,5\nfemale;no;40\nmale;NA;50\n"
+    rows = read_site_rows(written(tmp_path, text), regression, "drop")
+    assert rows.response.tolist() == [1.0, 0.0] and rows.dropped == 1 and rows.dropped_by == (1, 0, 0)
+    np.testing.assert_array_equal(rows.design({}), [[1.0, 30.5, 1.0], [1.0, 40.0, 0.0]])
+    with pytest.raises(ValueError, match="The row on line 4 of this site's data"):
+        read_site_rows(written(tmp_path, "sex,dead,age [years]\n\nmale,0,3\nmale,2,3\n"), regression)
+
+
 # ---------------------------------------------------------------- what is refused
 
 NUMBERS_OF = {
@@ -290,6 +301,7 @@ def test_dates_may_have_a_time(tmp_path: Path) -> None:
         ("dead,b\n3\n", "Line 2"),
         ("dead,b\n", "has no rows"),
         ("\n \n", "is empty"),
+        ("a" * 200_000 + "\n", "The header"),
         ("dead\n1\0\n", "UTF-8"),
     ],
 )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.agents.data.table import Choose, Table, Texts, texts_of
-from roundelay.regression.columns import columns_in
+from roundelay.regression.columns import Column, columns_in
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # Before UTF-8 spreadsheets put a mark.
@@ -34,14 +34,13 @@ def read_csv_table(path: Path, choose: Choose) -> Table:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     letters = _Letters(str(path), content)
     letters.check_quotes("".join(SEPARATORS))  # or there would be no telling what is a row
-    rows = _Rows(letters, _separator(letters))
+    rows = _cut(letters, choose)
     letters.check_quotes(rows.separator)
     if not len(rows.begins):
         raise ValueError(f"{path} is empty: it needs a first line that names the columns, and a line for each row.")
-    headings = columns_in(rows.header, str(path))
-    chosen = choose(headings)
+    chosen = choose(rows.headings)
     rows.check_cells()
-    kept = tuple(headings[number] for number in chosen)
+    kept = tuple(rows.headings[number] for number in chosen)
     return Table(str(path), kept, tuple(rows.columns(chosen)), rows.lines[1:], "line", rows.separator)
 
 
@@ -53,19 +52,35 @@ def _check_text(file: str, content: bytes) -> None:
         raise ValueError(f'{file} is not UTF-8 text: save it again as "CSV UTF-8".') from None
 
 
-def _separator(letters: _Letters) -> str:
-    """What the header has between its cells; where it has several marks, the one that gives all rows as many cells."""
+def _cut(letters: _Letters, choose: Choose) -> _Rows:
+    """The rows, cut by what the header has between its cells.
+
+    Where it has several marks, that one is meant that gives all rows as many cells; and of several such marks the one with which the header
+    has the columns that are wanted.
+    """
     found = [rows for mark in SEPARATORS if (rows := _Rows(letters, mark)).width > 1]
-    if len(found) > 1:
-        even = [rows for rows in found if rows.is_even]
-        if len(even) != 1:
-            names = " and ".join(SEPARATORS[rows.separator] for rows in found)
-            raise ValueError(
-                f"The header of {letters.file} has {names}, and it can't be told which of them separate the columns: put every name that has "
-                "such a mark in it in quotation marks."
-            )
-        found = even
-    return found[0].separator if found else ","
+    if not found:
+        return _Rows(letters, ",")
+    meant = found
+    if len(meant) > 1:
+        meant = [rows for rows in found if rows.is_even]
+    if len(meant) > 1:
+        meant = [rows for rows in meant if _has(rows, choose)]
+    if len(meant) != 1:
+        names = " and ".join(SEPARATORS[rows.separator] for rows in found)
+        raise ValueError(
+            f"The header of {letters.file} has {names}, and it can't be told which of them separate the columns: put every name that has "
+            "such a mark in it in quotation marks."
+        )
+    return meant[0]
+
+
+def _has(rows: _Rows, choose: Choose) -> bool:
+    try:
+        choose(rows.headings)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +175,18 @@ class _Rows:
     def is_even(self) -> bool:
         return bool((self.counts == self.width).all())
 
-    @property
-    def header(self) -> list[str]:
+    @cached_property
+    def headings(self) -> tuple[Column, ...]:
+        """What the header says of each column."""
         begin, end = (places[0] for places in self._bounds)
         text = self.letters.content[begin:end].decode()
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=self.separator))
+        try:
+            header = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.separator))
+        except csv.Error:
+            raise ValueError(
+                f"The header of {self.letters.file} can't be read: name every column in the first line."
+            ) from None
+        return columns_in(header, self.letters.file)
 
     def check_cells(self) -> None:
         if self.is_even:

@@ -18,12 +18,11 @@ from roundelay.agents.data.values import Understood
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems.rows import LARGEST
 from roundelay.regression.columns import Column
+from roundelay.regression.regression import Regression
+from roundelay.regression.rows import SiteRows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from roundelay.regression.regression import Regression
-    from roundelay.regression.rows import SiteRows
 
 PARQUET = (".parquet", ".pq")
 # So many empty cells are named; the others are counted.
@@ -67,8 +66,6 @@ def read_own_rows(path: str | Path, task: Task) -> OwnRows:
 
 def read_site_rows(path: str | Path, regression: Regression, missing: Missing = "refuse") -> SiteRows:
     """Read the rows of a regression, and nothing of columns that it does not name."""
-    from roundelay.regression.rows import SiteRows
-
     frame, gaps = read_frame(path, regression.columns, missing)
     return SiteRows(regression, frame, gaps.rows, gaps.by_column)
 
