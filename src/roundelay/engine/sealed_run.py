@@ -208,6 +208,11 @@ class LapRows:
         """‖x*‖, or 1 where the optimum is the origin."""
         return float(np.linalg.norm(self.optimum)) or 1.0
 
+    @property
+    def measured_against(self) -> Vector:
+        """x*, or the last point, where nobody has looked for x* beforehand."""
+        return self.optimum if np.isfinite(self.optimum).all() else self.points[-1]
+
     def write(self, hops: int, links: Links, place: Place) -> None:
         """A row after so many more hops; the first one is where all begin."""
         self.step.append((self.step[-1] if self.step else 0) + (hops if self.step else 0))
@@ -219,7 +224,7 @@ class LapRows:
 
     def history(self) -> HistoryRows:
         """The history as arrays."""
-        error = np.array(self.error)
+        error = np.linalg.norm(np.array(self.points) - self.measured_against, axis=1)
         first = error[0] if error[0] > 0.0 else 1.0
         return HistoryRows(
             np.array(self.step, np.int64), np.array(self.sent) / self.problem.dim, np.array(self.bytes, np.int64),
@@ -256,7 +261,7 @@ def _run(
         estimate=place.point,
         x=everyone,
         y=np.zeros_like(everyone),
-        optimum=rows.optimum,
+        optimum=rows.measured_against,
         record=rows.history(),
         journey=Journey(
             place.point[None], np.full(problem.agents, asked), request.network.tour().words,

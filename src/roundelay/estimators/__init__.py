@@ -1,0 +1,36 @@
+"""Regressions over the rows of several sites, as scikit-learn has its estimators: `fit(X, y, sites=…)` gives the pooled fit."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from roundelay.estimators.counts import RingPoissonRegressor as RingPoissonRegressor
+    from roundelay.estimators.linear import (
+        RingElasticNet as RingElasticNet,
+        RingLasso as RingLasso,
+        RingLinearRegression as RingLinearRegression,
+        RingRidge as RingRidge,
+    )
+    from roundelay.estimators.logistic import RingLogisticRegression as RingLogisticRegression
+    from roundelay.estimators.sums import Communication as Communication
+
+# Loaded when first used: scikit-learn is an extra.
+_LATER = {
+    "counts": "RingPoissonRegressor",
+    "linear": "RingElasticNet RingLasso RingLinearRegression RingRidge",
+    "logistic": "RingLogisticRegression",
+    "sums": "Communication",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, whose modules need scikit-learn."""
+    for module, names in _LATER.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those that are loaded later too."""
+    return sorted({*globals(), *" ".join(_LATER.values()).split()})

@@ -1,0 +1,133 @@
+"""Linear regressions: without a penalty, with a ridge, with a lasso, and with both."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from roundelay.estimators.estimator import Penalty, RingEstimator, elastic
+from roundelay.estimators.sums import ROUNDING, SealedSums, units_of
+from roundelay.kernels import Matrix, Vector
+from roundelay.kernels.checks import finite_number
+from roundelay.regression.families import family_named
+from roundelay.regression.likelihood import FamilyLosses, Linear
+
+# A direction along which the rows differ less than this, relative to that along which they differ most, is no direction.
+FLAT = 8.0 * ROUNDING
+
+
+class RingLinear(RegressorMixin, RingEstimator):  # type: ignore[misc]
+    """Squares and a penalty. The constant follows from the means, so that nothing but slopes is asked for."""
+
+    fit_intercept: bool
+
+    def _penalty(self, weight: float) -> Penalty:
+        """Beside the mean of half the squares, where the rows weigh so much together."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sites: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to the rows of all sites; `sites` has a label for each row. Without it the rows are cut into three sites, in their order."""
+        rows = self._rows(X, y, sites, sample_weight)
+        sums, columns = SealedSums(len(rows.parts)), np.column_stack([rows.features, rows.target])
+        units = units_of(columns, rows.weight, rows.parts, sums, bool(self.fit_intercept))
+        penalty = self._penalty(units.weight)
+        if penalty.lasso:
+            units = units.alike()
+        units = units.under(np.append(np.full(len(units.scale) - 1, penalty.ridge), 0.0))
+        scaled, scale, unit = units.of(columns), units.scale[:-1], float(units.scale[-1])
+        likelihoods = [
+            Linear(
+                scaled[part, :-1],
+                FamilyLosses(family_named("gaussian"), scaled[part, -1], rows.weight[part], np.zeros(len(part))),
+            )
+            for part in rows.parts
+        ]
+        ridges, lassos = penalty.spread(scale, constant=False)
+        # In these units everything is divided by the square of the target's.
+        fitted = self._minimised(likelihoods, units.weight, ridges, lassos / unit, squares=True)
+        slopes = fitted.run.estimate * unit / scale
+        if penalty == Penalty():
+            # The curvature was told in the lap that found the minimum.
+            slopes = _shortest(slopes, np.sum([one.hessian(slopes) for one in likelihoods], axis=0), scale)
+        self._keep(fitted, sums)
+        self.coef_ = slopes = np.where(units.still[:-1], 0.0, slopes)
+        self.intercept_ = float(units.shift[-1] - units.shift[:-1] @ slopes) if self.fit_intercept else 0.0
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """What is expected of each row."""
+        return self._predictors(X)
+
+
+def _shortest(slopes: Vector, curvature: Matrix, scale: Vector) -> Vector:
+    """The shortest slopes that predict the same, where the columns of all rows follow from each other."""
+    curvatures, directions = np.linalg.eigh(curvature)
+    flat = directions[:, curvatures <= FLAT * len(scale) * curvatures.max(initial=0.0)]
+    if not flat.size:
+        return slopes
+    useless, _ = np.linalg.qr(flat / scale[:, None])
+    return slopes - useless @ (useless.T @ slopes)
+
+
+class RingLinearRegression(RingLinear):
+    """Least squares, as scikit-learn's LinearRegression: min Σ s(y − x'w − b)², and of several minima the one with the shortest w."""
+
+    def __init__(
+        self, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0
+    ) -> None:  # fmt: skip
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self, weight: float) -> Penalty:
+        return Penalty()
+
+
+class RingRidge(RingLinear):
+    """Least squares with a ridge, as scikit-learn's Ridge: min Σ s(y − x'w − b)² + alpha ‖w‖²."""
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000,
+        random_state: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self, weight: float) -> Penalty:
+        return Penalty(ridge=finite_number("alpha", self.alpha, least=0.0) / weight)
+
+
+class RingElasticNet(RingLinear):
+    """Least squares that keeps few columns, as scikit-learn's ElasticNet.
+
+    min Σ s(y − x'w − b)²/(2Σs) + alpha·l1_ratio ‖w‖₁ + ½ alpha·(1 − l1_ratio) ‖w‖²
+    """
+
+    def __init__(
+        self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
+        max_laps: int = 10_000, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self, weight: float) -> Penalty:
+        return elastic(finite_number("alpha", self.alpha, least=0.0), self.l1_ratio)
+
+
+class RingLasso(RingElasticNet):
+    """Least squares that keeps few columns, as scikit-learn's Lasso: min Σ s(y − x'w − b)²/(2Σs) + alpha ‖w‖₁."""
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000,
+        random_state: int = 0,
+    ) -> None:  # fmt: skip
+        RingEstimator.__init__(self, algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _penalty(self, weight: float) -> Penalty:
+        return elastic(finite_number("alpha", self.alpha, least=0.0), 1.0)

@@ -1,0 +1,170 @@
+"""Logistic regression, of two classes and of many."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import helmert
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from roundelay.estimators.estimator import Penalty, RingEstimator
+from roundelay.estimators.sums import SealedSums, units_of
+from roundelay.kernels import Matrix, Vector
+from roundelay.kernels.checks import finite_number
+from roundelay.regression.families import family_named
+from roundelay.regression.likelihood import FamilyLosses, Likelihood, Linear, SoftmaxLosses
+
+
+class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[misc]
+    """Logistic regression, as scikit-learn's: min C Σ s·loss + ½ ‖w‖².
+
+    Of many classes each has coefficients of its own, and its chance is their softmax. `C=numpy.inf` is no penalty.
+    """
+
+    classes_: Any
+
+    def __init__(
+        self, *, C: float = 1.0, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
+        max_laps: int = 10_000, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        self.C = C
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, sites: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to the rows of all sites; `sites` has a label for each row. Without it the rows are cut into three sites, in their order."""
+        rows = self._rows(X, y, sites, sample_weight, self._numbered)
+        sums, constant, count = SealedSums(len(rows.parts)), bool(self.fit_intercept), len(self.classes_)
+        units = units_of(rows.features, rows.weight, rows.parts, sums, constant)
+        penalty = self._penalty(units.weight)
+        units = units.under(penalty.ridge)
+        design, turn = units.design(rows.features, constant), _turn(count)
+        likelihoods = [_likelihood(design[part], rows.target[part], rows.weight[part], turn) for part in rows.parts]
+        ridges, lassos = penalty.spread(units.scale, constant, turn.shape[1])
+        fitted = self._minimised(likelihoods, units.weight, ridges, lassos)
+        self._keep(fitted, sums)
+        self._warn_of_separation(sum(one.value(fitted.run.estimate) for one in likelihoods), rows.weight, penalty)
+        unknowns = fitted.run.estimate.reshape(turn.shape[1], -1)
+        if count > 2:
+            unknowns = helmert(count).T @ unknowns
+        self.coef_, self.intercept_ = units.raw(unknowns, constant)
+        return self
+
+    def _numbered(self, y: Any) -> Vector:
+        check_classification_targets(y)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "All rows of all sites have one class, so that there is nothing to tell apart: bring in rows of another class."
+            )
+        return numbers.astype(np.float64)
+
+    def _penalty(self, weight: float) -> Penalty:
+        if np.isinf(self.C) and self.C > 0.0:
+            return Penalty()
+        return Penalty(ridge=1.0 / (finite_number("C", self.C, above=0.0) * weight))
+
+    def _warn_of_separation(self, loss: float, weight: Vector, penalty: Penalty) -> None:
+        """Where all losses add up to less than log 2, no row is on the wrong side."""
+        if penalty == Penalty() and loss < math.log(2.0) * weight[weight > 0.0].min():
+            warnings.warn(
+                "The columns tell the classes apart without an error, so that no finite coefficients are the best: choose a finite C.",
+                ConvergenceWarning, stacklevel=3,
+            )  # fmt: skip
+
+    def decision_function(self, X: Any) -> Matrix:
+        """How far each row is on the side of each class, or of the second of two."""
+        predictors = self._predictors(X)
+        return predictors[:, 0] if len(self.classes_) == 2 else predictors
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each row."""
+        predictors = self.decision_function(X)
+        return self.classes_[(predictors > 0.0).astype(int) if predictors.ndim == 1 else predictors.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """The chance of each class in each row."""
+        predictors = self.decision_function(X)
+        if predictors.ndim > 1:
+            return softmax(predictors, axis=1)
+        return np.column_stack([expit(-predictors), expit(predictors)])
+
+    def predict_log_proba(self, X: Any) -> Matrix:
+        """Its logarithm."""
+        predictors = self.decision_function(X)
+        if predictors.ndim > 1:
+            return log_softmax(predictors, axis=1)
+        return np.column_stack([log_expit(-predictors), log_expit(predictors)])
+
+
+# ---------------------------------------------------------------- many classes
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """A likelihood whose equations are w = turn·u in others: as many numbers of u a column of the design as `turn` has columns."""
+
+    inner: Likelihood
+    turn: Matrix
+
+    @property
+    def dim(self) -> int:
+        """How many unknowns there are."""
+        return self.inner.dim // self.turn.shape[0] * self.turn.shape[1]
+
+    def _inner(self, u: Vector) -> Vector:
+        return (self.turn @ u.reshape(self.turn.shape[1], -1)).reshape(-1)
+
+    def value(self, u: Vector) -> float:
+        """−log of the likelihood."""
+        return self.inner.value(self._inner(u))
+
+    def gradient(self, u: Vector) -> Vector:
+        """Its slope."""
+        return self._outer(self.inner.gradient(self._inner(u)))
+
+    def hessian(self, u: Vector) -> Matrix:
+        """Its curvature."""
+        return self._both(self.inner.hessian(self._inner(u)))
+
+    def information(self, u: Vector) -> Matrix:
+        """What it is expected to be."""
+        return self._both(self.inner.information(self._inner(u)))
+
+    def scores(self, u: Vector) -> Matrix:
+        """What each row adds to the slope."""
+        return np.array([self._outer(one) for one in self.inner.scores(self._inner(u))])
+
+    def _outer(self, slopes: Vector) -> Vector:
+        return (self.turn.T @ slopes.reshape(self.turn.shape[0], -1)).reshape(-1)
+
+    def _both(self, curvature: Matrix) -> Matrix:
+        equations, width = self.turn.shape[0], len(curvature) // self.turn.shape[0]
+        blocks = curvature.reshape(equations, width, equations, width)
+        turned = np.einsum("ka,kilj,lb->aibj", self.turn, blocks, self.turn, optimize=True)
+        return turned.reshape(self.dim, self.dim)
+
+
+def _turn(count: int) -> Matrix:
+    """The equations of all classes but the first, less that of the first, from those of the fit.
+
+    All classes' coefficients together are not determined by the chances: the same may be added to all. Under a ridge, and without a penalty
+    in its shortest form, they add up to 0, so that an orthonormal basis of such coefficients is enough, whose ridge is theirs.
+    """
+    if count == 2:
+        return np.ones((1, 1))
+    basis = helmert(count).T
+    return basis[1:] - basis[0]
+
+
+def _likelihood(design: Matrix, numbers: Vector, weight: Vector, turn: Matrix) -> Likelihood:
+    if turn.shape == (1, 1):
+        return Linear(design, FamilyLosses(family_named("binomial"), numbers, weight, np.zeros(len(numbers))))
+    return Turned(Linear(design, SoftmaxLosses(numbers.astype(np.int64), len(turn) + 1, weight)), turn)
