@@ -215,6 +215,15 @@ class Formula:
     def names(self) -> tuple[str, ...]:
         """The columns that the formula names, in the order of the columns; the site is none of them."""
         parts = [*self.response[1], *(self._parsed(factor.expr) for term in self._all_terms for factor in term.factors)]
+        return self._names_in(parts)
+
+    @cached_property
+    def predictors(self) -> tuple[str, ...]:
+        """Those of them by which a row is predicted, the offset included."""
+        parts = [self._parsed(factor.expr) for term in self.terms for factor in term.factors]
+        return self._names_in([*parts, *([self.beside["offset"]] if "offset" in self.beside else [])])
+
+    def _names_in(self, parts: Sequence[ast.expr]) -> tuple[str, ...]:
         called = {id(node.func) for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)}
         nodes = [
             node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name) and id(node) not in called

@@ -129,7 +129,7 @@ def columns_of(
         elif name not in as_levels and all(pd.api.types.is_numeric_dtype(one) for one in columns):
             found.append(Column(name))
         else:
-            words = {word for one in columns for word in _words(one).dropna()}
+            words = {word for one in columns for word in words_of(one).dropna()}
             found.append(
                 Column(
                     name, values="levels", levels=_with_reference(sorted(words, key=_by_number), name, references or {})
@@ -138,8 +138,8 @@ def columns_of(
     return tuple(found)
 
 
-def _words(column: pd.Series) -> pd.Series:
-    """Levels in words: a whole number without its point."""
+def words_of(column: pd.Series) -> pd.Series:
+    """The levels of a column in words: a whole number without its point."""
 
     def word(value: Any) -> Any:
         whole = isinstance(value, float | np.floating) and float(value).is_integer()
@@ -174,7 +174,7 @@ def rows_of(regression: Regression, frame: pd.DataFrame, name: str = "", missing
     for column in regression.columns:
         values = frame[column.name]
         if column.values == "levels":
-            made[column.name] = pd.Series(pd.Categorical(_words(values), list(column.levels)), frame.index)
+            made[column.name] = pd.Series(pd.Categorical(words_of(values), list(column.levels)), frame.index)
         elif column.values == "date":
             made[column.name] = (values - pd.Timestamp(0)).dt.total_seconds() / 86400.0
         else:
