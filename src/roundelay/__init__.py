@@ -221,15 +221,17 @@ if TYPE_CHECKING:
         audit_all as audit_all,
         audit_transcript as audit_transcript,
     )
+    from roundelay.regression.pooled import Fit as Fit, glm as glm
 
 __version__ = "0.1.0"
 
-# Loaded when first used: a simulation need not wait for the solvers of the attacks.
+# Loaded when first used: a simulation need not wait for the solvers of the attacks, nor for formulas.
 _LATER = {
     "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
     "roundelay.privacy.attacks.lap_sums": "LapAttack RecoveredAnswers",
     "roundelay.privacy.attacks.setting": "Attack Recovered",
     "roundelay.privacy.audit": "Audit AuditOfAll audit audit_all audit_transcript",
+    "roundelay.regression.pooled": "Fit glm",
 }
 
 

@@ -81,7 +81,7 @@ class Study:
         """The site's own function of the unknowns, such that the sum over N sites is N times the mean loss of a row, with the ridge."""
         check_totals(known)
         share = known.sites / known.weight
-        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, self._ridges)
+        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, self._penalty)
 
     def regulariser(self, sites: int) -> Regulariser:
         """What is added in public to the sum of the functions of so many sites."""
@@ -90,10 +90,12 @@ class Study:
         return L1(sites * self.regression.lasso)
 
     @cached_property
-    def _ridges(self) -> Vector:
-        ridges = np.full(self.regression.dim, self.regression.ridge)
-        ridges[list(self.regression.spared)] = 0.0
-        return ridges
+    def _penalty(self) -> Matrix:
+        """λ‖coefficients‖² is w'Pw; that of a response of many levels is of their distances from their mean, so that no level counts less."""
+        regression = self.regression
+        one = np.diag([0.0 if name == INTERCEPT else regression.ridge for name in regression.design_names])
+        levels = regression.equations + 1 if regression.family == MULTINOMIAL else math.inf
+        return np.kron(np.eye(regression.equations) - 1.0 / levels, one).astype(np.float64)
 
     # ------------------------------------------------------------ what all know
 
@@ -117,23 +119,23 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class SiteFunction:
-    """share·L(w) + ½ Σ ridge·w²: one site's part of what is minimised."""
+    """share·L(w) + ½ w'Pw with the penalty P: one site's part of what is minimised."""
 
     likelihood: Likelihood
     share: float
-    ridges: Vector
+    penalty: Matrix
 
     def value(self, w: Vector) -> float:
         """f(w)."""
-        return self.share * self.likelihood.value(w) + 0.5 * float(self.ridges @ w**2)
+        return self.share * self.likelihood.value(w) + 0.5 * float(w @ self.penalty @ w)
 
     def gradient(self, w: Vector) -> Vector:
         """∇f(w)."""
-        return self.share * self.likelihood.gradient(w) + self.ridges * w
+        return self.share * self.likelihood.gradient(w) + self.penalty @ w
 
     def hessian(self, w: Vector) -> Matrix:
         """∇²f(w)."""
-        return self.share * self.likelihood.hessian(w) + np.diag(self.ridges)
+        return self.share * self.likelihood.hessian(w) + self.penalty
 
 
 def problem_of(functions: list[SiteFunction]) -> CallableProblem:

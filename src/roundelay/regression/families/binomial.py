@@ -113,7 +113,7 @@ class Log:
     def no(self, eta: Vector) -> Side:
         """B = −log(1 − e^η)."""
         inside, beyond = np.minimum(eta, self.EDGE), np.maximum(eta - self.EDGE, 0.0)
-        slope = 1.0 / np.expm1(-inside)
+        slope = -np.exp(inside) / np.expm1(inside)
         curvature = slope * (1.0 + slope)
         value = -np.log(-np.expm1(inside)) + slope * beyond + 0.5 * curvature * beyond**2
         return Side(value, slope + curvature * beyond, curvature)
@@ -124,7 +124,8 @@ class Log:
 
     def weight(self, eta: Vector) -> Vector:
         """μ/(1 − μ)."""
-        return 1.0 / np.expm1(-np.minimum(eta, self.EDGE))
+        inside = np.minimum(eta, self.EDGE)
+        return -np.exp(inside) / np.expm1(inside)
 
     def predictor(self, mean: float) -> float:
         """log μ."""
