@@ -52,6 +52,8 @@ LIKENESS = 1e-5
 ASIDE = 1e-3
 # Under a promise of ε no point is farther away: beyond, products of finite numbers are none.
 FARTHEST = 1e100
+# What arithmetic says of totals that no data have.
+UNUSABLE: tuple[type[Exception], ...] = (ValueError, ArithmeticError)
 WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION)
 # What stands before the point in the baton that tells how a run ends.
 ENDING = 1
@@ -270,6 +272,11 @@ class Asking:
             return self._end(Reason.CONTENT if found.converged else Reason.HOPS)
         except NoMinimiserError:
             return self._end(Reason.NO_MINIMUM)
+        except UNUSABLE as error:
+            raise BatonError(
+                f"With the sums of question {last.number + 1} the optimiser can't go on ({error}): some site has answered what no data can "
+                "have. Ask all sites for their part of it."
+            ) from None
 
     def _decoded(self, one: Answered, words: Words) -> Vector:
         """The numbers of a total: where noise was added, in steps of it."""
@@ -498,7 +505,10 @@ class Asking:
                 optimising.send(total_of(asked_in(one.kind), one.total, self.plan.dim))
         except StopIteration as end:
             found: Found = end.value
-            return found.covariance
+            covariance = found.covariance
+            return covariance if covariance is not None and np.isfinite(covariance).all() else None
+        except UNUSABLE:  # the doubt says that the totals were none
+            return None
         finally:
             optimising.close()
         return None
@@ -537,7 +547,7 @@ class Asking:
                 )
         except (StopIteration, NoMinimiserError):
             return f"More was asked than the agreed optimiser needs: {asker}, who asks, went on after the end."
-        except ValueError as error:
+        except UNUSABLE as error:
             return f"The sums that {asker} told can't be those that were formed ({error})."
         finally:
             optimising.close()
