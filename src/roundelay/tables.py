@@ -204,6 +204,11 @@ class Fields:
         return self.table[name]
 
 
+def harmless(words: str) -> str:
+    """Words of somebody else, of which nothing moves the cursor of a terminal or turns the direction of reading."""
+    return "".join(letter if letter.isprintable() else " " for letter in words)
+
+
 def in_short(value: object) -> str:
     """A value as it may stand in a sentence: never long, and nothing in it moves the cursor of a terminal."""
     if isinstance(value, str):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Promise, Task
@@ -17,6 +18,7 @@ from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data import models
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.site.verification import verify_model
+from roundelay.cli.app import app
 from tests.agents.hospitals import QUIET, SEALED, TASK, Hospitals
 from tests.agents.test_private_ring import plan_of
 from tests.agents.world import least_squares
@@ -117,3 +119,45 @@ def test_many_unknowns_beside_the_file(
     changed(file, lambda content: content["model"].update(intercept=5.0))
     with pytest.raises(ValueError, match="signed"):
         verify_model(file, ring)
+
+
+def test_an_entry_that_stands_there_twice(hospitals: Hospitals) -> None:
+    """Readers differ in which of the two they take: some the first, which nobody has signed."""
+    ring = hospitals.plan()
+    file = fitted(hospitals, ring)
+    honest = file.read_text()
+    for forged in (
+        honest.replace('"model": {', '"model": {"coefficients": [["age [years]", 1000000.0]],', 1),
+        honest.replace('"model": {', '"coefficients": [["age [years]", 1000000.0]], "model": {', 1),
+    ):
+        first = json.loads(forged, object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+        assert "1000000.0" in str(first)
+        file.write_text(forged)
+        with pytest.raises(ValueError, match="an entry stands there twice, or one that nobody has signed"):
+            verify_model(file, ring)
+    file.write_text(honest)
+    verify_model(file, ring)
+
+
+def test_numbers_beyond_all_bounds_are_refused_in_a_sentence(hospitals: Hospitals) -> None:
+    ring = hospitals.plan()
+    file = fitted(hospitals, ring)
+    honest = file.read_text()
+    for name in ("hop", "reason", "by"):
+        changed(file, lambda content: content["about"]["end"].update({name: 10**30}))  # noqa: B023
+        with pytest.raises(ValueError, match="beyond all that are signed"):
+            verify_model(file, ring)
+        file.write_text(honest)
+
+
+def test_a_doubt_does_not_move_the_cursor(hospitals: Hospitals) -> None:
+    """It is the word of the site that wrote the file, and of whoever changed it since."""
+    ring = hospitals.plan()
+    file = fitted(hospitals, ring)
+    stored = models.load_model(file)
+    doubt = "\x1b[2J\x1b[H\u202eAll 4 sites have signed"
+    models.write_model(file, stored.model, replace(stored.about, doubt=doubt))
+    (hospitals.folder / "ring.toml").write_bytes(ring.text)
+    said = CliRunner().invoke(app, ["model", "verify", str(file), "--ring", str(hospitals.folder / "ring.toml")])
+    assert said.exit_code == 0 and "NOT AS AGREED" in said.output
+    assert all(letter.isprintable() or letter == "\n" for letter in said.output)

@@ -43,6 +43,7 @@ def verify(
       roundelay model verify model.json --ring ring.toml
     """
     from roundelay.agents.site.verification import verify_model
+    from roundelay.tables import harmless
 
     signed = read_plan(ring)
     stored = verify_model(file, signed)
@@ -53,4 +54,4 @@ def verify(
     typer.echo(f"All {len(names)} sites have signed this model: {', '.join(names)}.")
     typer.echo(stored.about.reason)
     if stored.about.doubt:
-        typer.echo(f"NOT AS AGREED, says the site that wrote it: {stored.about.doubt}")
+        typer.echo(f"NOT AS AGREED, says the site that wrote it: {harmless(stored.about.doubt)}")

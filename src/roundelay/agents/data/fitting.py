@@ -26,6 +26,7 @@ from roundelay.agents.data.statistics import (
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem, Regulariser
+from roundelay.tables import harmless
 
 # More rows are no whole numbers any more. Sums of squares are rounded once, and to the grid.
 MOST_ROWS, LEAST_ROUNDING, GRID = 2.0**53, 1e-9, 2.0**-50
@@ -275,7 +276,7 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
     """
     if (model.kind, model.target) != (task.kind, "" if task.target is None else str(task.target)):
         raise ValueError(
-            f'The model is a fit of the kind {model.kind} to "{model.target}", but the task is {task.kind} with the target '
+            f'The model is a fit of the kind {model.kind} to "{harmless(model.target)}", but the task is {task.kind} with the target '
             f'"{task.target or ""}": start from another model, or from none.'
         )
     custom = task.kind == "custom"
@@ -289,7 +290,7 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
     for name in values:
         if name not in names:
             raise ValueError(
-                f'The model has the feature "{name}", but the task has not: start from another model, or from none.'
+                f'The model has the feature "{harmless(name)}", but the task has not: start from another model, or from none.'
             )
     if len(model.coefficients) != len(names):
         raise ValueError("The model has a feature twice: start from another model, or from none.")

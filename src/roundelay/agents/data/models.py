@@ -136,8 +136,13 @@ def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    content = msgspec.json.encode(StoredModel(model, about, 4), enc_hook=lambda value: value.tolist())
-    _write(Path(path), msgspec.json.format(content, indent=2) + b"\n")
+    _write(Path(path), text_of_model(StoredModel(model, about, 4)))
+
+
+def text_of_model(stored: StoredModel) -> bytes:
+    """What stands in a model's file: there is one spelling of it."""
+    content = msgspec.json.encode(stored, enc_hook=lambda value: value.tolist())
+    return msgspec.json.format(content, indent=2) + b"\n"
 
 
 def load_model(path: str | Path) -> StoredModel:

@@ -17,6 +17,8 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple
 
+from roundelay.tables import harmless
+
 try:
     from xxhash import xxh3_64_intdigest
 except ImportError:
@@ -111,6 +113,4 @@ def pack_sentence(text: str) -> bytes:
 
 def unpack_sentence(body: memoryview) -> str:
     """A sentence, as harmless text."""
-    return "".join(
-        letter if letter.isprintable() else " " for letter in bytes(body[:SENTENCE]).decode(errors="replace")
-    )
+    return harmless(bytes(body[:SENTENCE]).decode(errors="replace"))

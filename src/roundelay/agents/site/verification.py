@@ -18,6 +18,7 @@ from roundelay.agents.data.models import (
     load_model,
     read_vector,
     stands_beside,
+    text_of_model,
 )
 from roundelay.agents.data.statistics import Standard, pack
 from roundelay.agents.protocol.asking import digest_of
@@ -52,7 +53,10 @@ def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
         raise ValueError(
             f"{path} has {len(about.end.signatures)} signatures, but the ring has {plan.agents} members: the file was changed."
         )
-    missing = unsigned(certificates, end.statement, signatures)
+    try:
+        missing = unsigned(certificates, end.statement, signatures)
+    except OverflowError:
+        raise ValueError(f"{path} has a number beyond all that are signed: it was changed.") from None
     if missing:
         names = join_names([plan.members[member].name for member in missing])
         raise ValueError(
@@ -66,6 +70,12 @@ def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
     if other:
         raise ValueError(
             f"What {path} says of {join_names(other)} does not follow from what was signed: it was changed."
+        )
+    if path.read_bytes() != text_of_model(
+        stored
+    ):  # an entry that stands there twice has two values, and readers differ in which they take
+        raise ValueError(
+            f"{path} is not spelled as it was written: an entry stands there twice, or one that nobody has signed. It was changed."
         )
     return stored
 
