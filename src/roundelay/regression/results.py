@@ -413,12 +413,11 @@ def hidden_cells(counts: Matrix, least: int) -> NDArray[np.bool_]:
         for lines, numbers in ((hidden, rounded), (hidden.T, rounded.T)):
             for line, own in zip(lines, numbers, strict=True):
                 if line.sum() == 1 and len(line) > 1:
-                    line[
-                        np.argmin(
-                            np.where(line | (own == 0.0), np.inf, own)
-                            if (~line & (own > 0.0)).any()
-                            else np.where(line, np.inf, own)
-                        )
-                    ] = True
+                    line[_smallest_shown(line, own)] = True
                     changed = True
     return hidden
+
+
+def _smallest_shown(hidden: NDArray[np.bool_], counts: Vector) -> int:
+    """An empty cell only where there is no other."""
+    return int(np.argmin(np.where(hidden, np.inf, np.where(counts == 0.0, 1e300, counts))))
