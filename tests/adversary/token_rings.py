@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
-from roundelay.agents.data.objectives import Known
+from roundelay.agents.data.objectives import Known, Local
 from roundelay.agents.protocol.baton import Baton
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
@@ -27,20 +27,19 @@ def secrets_of(agents: int) -> list[PairSecrets]:
 
 @dataclass(eq=False)
 class TokenRing:
-    """The members, and what each of them would have in its journal."""
+    """The members, and what each of them would have in its journal; they bring functions, or what is given as `parts`."""
 
     plan: RingPlan
-    functions: Sequence[OwnProblem]
+    functions: Sequence[OwnProblem] = ()
+    parts: Sequence[Local] = ()
     secrets: list[PairSecrets] = field(init=False)
     members: list[Holder] = field(init=False)
     rows: list[list[Passage]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.secrets = secrets_of(self.plan.agents)
-        self.members = [
-            Holder(self.plan, me, Known(function), 100 + me, self.secrets[me])
-            for me, function in enumerate(self.functions)
-        ]
+        brought = self.parts or [Known(function) for function in self.functions]
+        self.members = [Holder(self.plan, me, part, 100 + me, self.secrets[me]) for me, part in enumerate(brought)]
         self.rows = [[] for _ in self.members]
 
     def run(self) -> None:

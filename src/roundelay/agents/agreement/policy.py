@@ -84,10 +84,14 @@ ANYTHING = Policy(2, 1, 2, MOST, math.inf, 0.0, 0, True)
 
 
 class OwnData(NamedTuple):
-    """What a policy asks of this site's data: how many rows (0 where there are none), and how large a number of its gradient is at 0."""
+    """What a policy asks of this site's data: how many rows (0 where there are none), and how large the numbers of its gradient at 0 are.
+
+    `least_slope` is the smallest of them, where they are of different sizes.
+    """
 
     rows: int
     slope: float
+    least_slope: float = math.inf
 
 
 # ---------------------------------------------------------------- the file
@@ -183,7 +187,7 @@ def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> I
             "allow (hub_beside_me): so a single member learns what else takes two."
         )
     if policy.least_cover > 0.0:
-        yield from _thin_masks(policy, plan, 1.0 if own is None else own.slope)
+        yield from _thin_masks(policy, plan, OwnData(0, 1.0) if own is None else own)
 
 
 def _too_few(plan: RingPlan) -> str:
@@ -192,8 +196,8 @@ def _too_few(plan: RingPlan) -> str:
     return f"the other {plan.agents - 1} together know all that this site adds"
 
 
-def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
-    masks = masks_of(plan)
+def _thin_masks(policy: Policy, plan: RingPlan, own: OwnData) -> Iterator[str]:
+    masks, slope = masks_of(plan), own.slope
     if slope == 0.0:  # there is nothing to hide
         return
     if masks.size < policy.least_cover * slope:
@@ -206,7 +210,7 @@ def _thin_masks(policy: Policy, plan: RingPlan, slope: float) -> Iterator[str]:
             f"The token starts under {much}, and this site's policy wants them {policy.least_cover:g} times as large (least_cover): its "
             "neighbours could work out the gradient of its data."
         )
-    elif (bits := max(masks.bits_of(slope), 0.0)) < policy.least_bits:
+    elif (bits := max(masks.bits_of(min(slope, own.least_slope)), 0.0)) < policy.least_bits:
         yield (
             f"The token is called masked, but a step of the masks is {masks.step:.2g} in the gradient, of which they hide {bits:.0f} bits, and "
             f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more."

@@ -24,6 +24,7 @@ from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem, Regulariser
 from roundelay.problems.callables import CallableProblem
+from roundelay.problems.row_problem import RowProblem
 
 
 class Local(Protocol):
@@ -73,6 +74,15 @@ class Local(Protocol):
 
     def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
         """How the ring's solution does on this site's own data; None where that can't be told. `regulariser` is that of one site."""
+
+
+def slopes_of(problem: OwnProblem) -> Vector:
+    """About how large each number of ∇f_i(0) is: of rows, what they would give if none took from another."""
+    if not isinstance(problem, RowProblem):
+        return np.abs(problem.gradient(0, np.zeros(problem.dim)))
+    features, targets = problem.rows.features, problem.rows.targets
+    slopes = problem.loss.slope(problem.own, np.zeros(len(targets)), targets)
+    return np.abs(slopes) @ np.abs(features) * problem.scales[0]
 
 
 @dataclass(frozen=True, eq=False)

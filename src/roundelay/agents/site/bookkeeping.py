@@ -23,10 +23,10 @@ from roundelay.agents.agreement.ledger import (
     spent,
     write_entry,
 )
-from roundelay.agents.agreement.policy import OwnData, Policy, check_policy
+from roundelay.agents.agreement.policy import OwnData, Policy, PolicyError, breaches, check_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
-from roundelay.agents.data.objectives import Local
+from roundelay.agents.data.objectives import Local, slopes_of
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
 from roundelay.kernels import Vector
 
@@ -122,6 +122,7 @@ class Bookkeeper:
         What follows from them is looked at once more: another run of this site may have begun since.
         """
         self._enter(checked=True)
+        self._check_masks(told)
         plan = self.signed.plan
         # With a token, later epochs sum the shares alone: what was told of rows is the first epoch's, and was held against others then.
         rows = self.local.all_rows(told) if plan.choice is not None or plan.epoch == 0 else None
@@ -130,6 +131,21 @@ class Bookkeeper:
             write_entry(self.folder, lambda ledger: fresh if self._rows_told(ledger) is None else None)
             write_entry(
                 self.folder, lambda ledger: overruling(self.signed, self._passed(ledger, self._as_many(ledger, rows)))
+            )
+
+    def _check_masks(self, told: tuple[Vector, ...]) -> None:
+        """Hold the masks of a token against the gradient once more: its units follow from sums, which any member can have made false."""
+        plan = self.signed.plan
+        if plan.choice is not None or not told or len(told) < len(self.local.sums):
+            return
+        sizes = slopes_of(self.local.problem(told))
+        sizes = sizes[sizes > 0.0]
+        own = OwnData(self.marked.data.rows, float(sizes.max(initial=0.0)), float(sizes.min(initial=math.inf)))
+        found = breaches(self.policy, plan, plan.number_of(identity_for(self.folder, plan).name), own)
+        if found:
+            raise PolicyError(
+                f"By the sums that all sites were told: {' '.join(found)} A site may have given false ones for that very end, so the agent "
+                "stops before anything that is masked leaves: compare the numbers of rows, means and spreads with the other sites."
             )
 
     def note(self, told: tuple[Vector, ...]) -> None:
