@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from roundelay.estimators import (
+    RingCox,
     RingElasticNet,
     RingLasso,
     RingLinearRegression,
@@ -26,7 +27,7 @@ from roundelay.estimators import (
 )
 
 ALL = [
-    RingLinearRegression(), RingRidge(), RingLasso(), RingElasticNet(), RingLogisticRegression(), RingPoissonRegressor(),
+    RingLinearRegression(), RingRidge(), RingLasso(), RingElasticNet(), RingLogisticRegression(), RingPoissonRegressor(), RingCox(),
 ]  # fmt: skip
 
 

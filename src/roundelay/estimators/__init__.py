@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     )
     from roundelay.estimators.logistic import RingLogisticRegression as RingLogisticRegression
     from roundelay.estimators.sums import Communication as Communication
+    from roundelay.estimators.survival import RingCox as RingCox
 
 # Loaded when first used: scikit-learn is an extra.
 _LATER = {
@@ -20,6 +21,7 @@ _LATER = {
     "linear": "RingElasticNet RingLasso RingLinearRegression RingRidge",
     "logistic": "RingLogisticRegression",
     "sums": "Communication",
+    "survival": "RingCox",
 }
 
 

@@ -8,11 +8,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from roundelay.estimators.estimator import Penalty, RingEstimator
+from roundelay.estimators.summary import look_at
 from roundelay.estimators.sums import SealedSums, units_of
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.regression.families import family_named
 from roundelay.regression.likelihood import FamilyLosses, Linear
+from roundelay.regression.regression import MOST_UNKNOWNS
 
 
 class RingPoissonRegressor(RegressorMixin, RingEstimator):  # type: ignore[misc]
@@ -33,7 +35,7 @@ class RingPoissonRegressor(RegressorMixin, RingEstimator):  # type: ignore[misc]
             raise ValueError(f"Row {int(np.argmax(rows.target < 0.0))} has a target below 0: counts are 0 or more.")
         sums, constant = SealedSums(len(rows.parts)), bool(self.fit_intercept)
         both = units_of(np.column_stack([rows.features, rows.target]), rows.weight, rows.parts, sums, constant)
-        units, mean = both.without_last(), float(both.shift[-1])
+        units, mean = both.first(rows.features.shape[1]), float(both.shift[-1])
         if constant and not mean > 0.0:
             raise ValueError("The target is 0 in all rows of all sites: there is nothing to explain.")
         penalty = Penalty(ridge=finite_number("alpha", self.alpha, least=0.0))
@@ -41,17 +43,26 @@ class RingPoissonRegressor(RegressorMixin, RingEstimator):  # type: ignore[misc]
         start = np.log(mean) if constant else 0.0
         units = units.under(penalty.ridge / (mean if constant else 1.0))
         design = units.design(rows.features, constant)
+        family = family_named("poisson")
         likelihoods = [
-            Linear(
-                design[part],
-                FamilyLosses(family_named("poisson"), rows.target[part], rows.weight[part], np.full(len(part), start)),
-            )
+            Linear(design[part], FamilyLosses(family, rows.target[part], rows.weight[part], np.full(len(part), start)))
             for part in rows.parts
         ]
-        fitted = self._minimised(likelihoods, units.weight, *penalty.spread(units.scale, constant))
+        ridges, lassos = penalty.spread(units.scale, constant)
+        fitted = self._minimised(likelihoods, units.weight, np.diag(ridges), lassos)
+        look, point = None, fitted.run.estimate
+        if penalty == Penalty() and len(point) <= MOST_UNKNOWNS:
+            means = [family.mean(design[part] @ point + start) for part in rows.parts]
+            logs = [
+                float(family.log_likelihood(rows.target[part], mean, rows.weight[part], 1.0).sum())
+                for part, mean in zip(rows.parts, means, strict=True)
+            ]
+            look = look_at(sums, likelihoods, (point, np.zeros(len(point))), logs)
         self._keep(fitted, sums)
-        slopes, constants = units.raw(fitted.run.estimate[None], constant)
+        slopes, constants = units.raw(point[None], constant)
         self.coef_, self.intercept_ = slopes[0], float(constants[0] + start)
+        if look is not None:
+            self._explain("poisson", look, units.changes(constant), rows, fitted, constant)
         return self
 
     def predict(self, X: Any) -> Vector:

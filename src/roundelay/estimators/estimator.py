@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,14 @@ import numpy as np
 
 from roundelay.engine import Run
 from roundelay.estimators.fitting import Fitted, minimised, problem_of_sites
+from roundelay.estimators.summary import Look, Outcome
 from roundelay.estimators.sums import USUAL_SITES, Communication, SealedSums, rows_of_sites
 from roundelay.kernels import Integers, Matrix, Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.regression.likelihood import Likelihood
+from roundelay.regression.regression import INTERCEPT, MOST_UNKNOWNS
+from roundelay.regression.result import Result
+from roundelay.regression.shown.printed import printed
 from roundelay.regression.study import SiteFunction
 
 try:
@@ -45,10 +50,10 @@ class Penalty:
     ridge: float = 0.0
     lasso: float = 0.0
 
-    def spread(self, scale: Vector, constant: bool, equations: int = 1) -> tuple[Vector, Vector]:
+    def spread(self, scale: Vector, constant: bool) -> tuple[Vector, Vector]:
         """Ridge and lasso of each unknown of a fit whose coefficients are those of the data times the scale."""
-        ridge, lasso = self.ridge / scale**2, self.lasso / scale
-        return tuple(np.tile(np.append(one, [0.0] * constant), equations) for one in (ridge, lasso))  # type: ignore[return-value]
+        free = [0.0] * constant
+        return np.append(self.ridge / scale**2, free), np.append(self.lasso / scale, free)
 
 
 def elastic(weight: float, l1_ratio: float) -> Penalty:
@@ -80,6 +85,8 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sites: Any, sample_weight: Any, read: Callable[[Any], Vector] | None = None, usual: int = USUAL_SITES,
     ) -> Rows:  # fmt: skip
         """The rows, checked; `read` makes numbers of the targets, where they need not be numbers."""
+        self._outcome: Outcome | None = None
+        self._response = str(getattr(y, "name", None) or "y")
         if read is None:
             features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         else:
@@ -90,11 +97,11 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
         return Rows(features, np.asarray(target, np.float64), weight, labels, parts)
 
     def _minimised(
-        self, likelihoods: Sequence[Likelihood], weight: float, ridges: Vector, lassos: Vector, squares: bool = False
+        self, likelihoods: Sequence[Likelihood], weight: float, ridge: Matrix, lassos: Vector, squares: bool = False
     ) -> Fitted:
-        """The minimum of the mean loss of a row with a penalty, in the units of the fit."""
+        """The minimum of the mean loss of a row with ½u'Ru and the lassos, in the units of the fit."""
         share = len(likelihoods) / weight
-        problem = problem_of_sites([SiteFunction(one, share, ridges) for one in likelihoods], squares)
+        problem = problem_of_sites([SiteFunction(one, share, ridge) for one in likelihoods], squares)
         fitted = minimised(
             problem, lassos, self.algorithm, finite_number("tol", self.tol, above=0.0),
             whole_number("max_laps", self.max_laps, least=1), whole_number("random_state", self.random_state, least=0),
@@ -105,6 +112,47 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
                 "choose another algorithm; sealed laps need nothing to be chosen.", ConvergenceWarning, stacklevel=4,
             )  # fmt: skip
         return fitted
+
+    def _explain(
+        self, family: str, look: Look, raw: Matrix, rows: Rows, fitted: Fitted, constant: bool, levels: Sequence[str] = ("",)
+    ) -> None:  # fmt: skip
+        """What the table is made of; its coefficients are those of the levels but the first, less those of the first."""
+        features = getattr(self, "feature_names_in_", [f"x{number}" for number in range(rows.features.shape[1])])
+        one = [*[INTERCEPT] * constant, *map(str, features)]
+        constants = (
+            np.atleast_1d(self.intercept_)[:, None] if constant else np.zeros((len(np.atleast_2d(self.coef_)), 0))
+        )
+        estimate = np.column_stack([constants, np.atleast_2d(self.coef_)])
+        if len(levels) > 2:
+            estimate, names = estimate[1:] - estimate[0], [f"{level}: {name}" for level in levels[1:] for name in one]
+        else:
+            names = one
+        self._outcome = Outcome(
+            family, self._response, tuple(names), estimate.reshape(-1), raw, look, len(rows.target), tuple(map(str, rows.labels)),
+            self.communication_.laps, bool(fitted.residual <= self.tol),
+        )  # fmt: skip
+
+    def result(self) -> Result:
+        """The regression as it is published: coefficients with their errors, and how well it fits."""
+        check_is_fitted(self)
+        if self._outcome is None:
+            raise ValueError(
+                "There is no table: coefficients that a penalty has shrunk have no standard errors, and of more than "
+                f"{MOST_UNKNOWNS:,} none are looked for. What was found is in coef_ and intercept_."
+            )
+        return self._outcome.result
+
+    def summary(self) -> str:
+        """The same as a table to print."""
+        return printed(self.result())
+
+    def _warn_of_separation(self, loss: float, weight: Vector, remedy: str) -> None:
+        """Where all losses add up to less than log 2, each row is on its own side, and coefficients twice as large are better still."""
+        if loss < math.log(2.0) * float(weight[weight > 0.0].min()):
+            warnings.warn(
+                f"The columns tell the outcomes apart without an error, so that no finite coefficients are the best: choose a {remedy}.",
+                ConvergenceWarning, stacklevel=3,
+            )  # fmt: skip
 
     def _keep(self, fitted: Fitted, sums: SealedSums) -> None:
         self.run_ = fitted.run

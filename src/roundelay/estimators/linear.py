@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 from sklearn.base import RegressorMixin
 
+from roundelay.algorithms.sealed.optimisers import NormalEquations
+from roundelay.engine import Run
 from roundelay.estimators.estimator import Penalty, RingEstimator, elastic
+from roundelay.estimators.summary import Look, look_at
 from roundelay.estimators.sums import ROUNDING, SealedSums, units_of
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.regression.families import family_named
 from roundelay.regression.likelihood import FamilyLosses, Linear
+from roundelay.regression.regression import MOST_UNKNOWNS
 
 # A direction along which the rows differ less than this, relative to that along which they differ most, is no direction.
 FLAT = 8.0 * ROUNDING
@@ -46,19 +52,34 @@ class RingLinear(RegressorMixin, RingEstimator):  # type: ignore[misc]
         ]
         ridges, lassos = penalty.spread(scale, constant=False)
         # In these units everything is divided by the square of the target's.
-        fitted = self._minimised(likelihoods, units.weight, ridges, lassos / unit, squares=True)
-        slopes = fitted.run.estimate * unit / scale
-        if penalty == Penalty():
-            # The curvature was told in the lap that found the minimum.
-            slopes = _shortest(slopes, np.sum([one.hessian(slopes) for one in likelihoods], axis=0), scale)
+        fitted = self._minimised(likelihoods, units.weight, np.diag(ridges), lassos / unit, squares=True)
+        slopes, constant, look = fitted.run.estimate * unit / scale, bool(self.fit_intercept), None
+        if penalty == Penalty() and len(scale) <= MOST_UNKNOWNS:
+            logs = [float(np.log(rows.weight[part][rows.weight[part] > 0.0]).sum()) for part in rows.parts]
+            points = fitted.run.estimate, np.zeros(len(scale))
+            look = look_at(sums, likelihoods, points, logs, _told(fitted.run, likelihoods))
+            slopes = _shortest(slopes, look.information, scale)
         self._keep(fitted, sums)
         self.coef_ = slopes = np.where(units.still[:-1], 0.0, slopes)
-        self.intercept_ = float(units.shift[-1] - units.shift[:-1] @ slopes) if self.fit_intercept else 0.0
+        self.intercept_ = float(units.shift[-1] - units.shift[:-1] @ slopes) if constant else 0.0
+        if look is not None:
+            information = block_diag(look.information, units.weight * np.eye(int(constant)))
+            look = Look(information, look.value * unit**2, look.null * unit**2, look.beside)
+            self._explain(
+                "gaussian", look, units.first(rows.features.shape[1]).changes(constant), rows, fitted, constant
+            )
         return self
 
     def predict(self, X: Any) -> Vector:
         """What is expected of each row."""
         return self._predictors(X)
+
+
+def _told(run: Run, likelihoods: Sequence[Linear]) -> Matrix | None:
+    """The curvature, where it was told in the lap that found the minimum: it is the same everywhere."""
+    if not isinstance(getattr(run.algorithm, "optimiser", None), NormalEquations):
+        return None
+    return np.array(np.sum([one.hessian(run.estimate) for one in likelihoods], axis=0))
 
 
 def _shortest(slopes: Vector, curvature: Matrix, scale: Vector) -> Vector:

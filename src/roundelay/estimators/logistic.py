@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,15 +9,16 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from roundelay.estimators.estimator import Penalty, RingEstimator
+from roundelay.estimators.summary import look_at
 from roundelay.estimators.sums import SealedSums, units_of
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.regression.families import family_named
 from roundelay.regression.likelihood import FamilyLosses, Likelihood, Linear, SoftmaxLosses
+from roundelay.regression.regression import MOST_UNKNOWNS, MULTINOMIAL
 
 
 class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[misc]
@@ -42,19 +41,30 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
         """Fit to the rows of all sites; `sites` has a label for each row. Without it the rows are cut into three sites, in their order."""
         rows = self._rows(X, y, sites, sample_weight, self._numbered)
         sums, constant, count = SealedSums(len(rows.parts)), bool(self.fit_intercept), len(self.classes_)
-        units = units_of(rows.features, rows.weight, rows.parts, sums, constant)
-        penalty = self._penalty(units.weight)
-        units = units.under(penalty.ridge)
+        levels = rows.target[:, None] == np.arange(count)
+        both = units_of(np.column_stack([rows.features, levels]), rows.weight, rows.parts, sums, constant)
+        penalty = self._penalty(both.weight)
+        units = both.first(rows.features.shape[1]).under(penalty.ridge)
         design, turn = units.design(rows.features, constant), _turn(count)
-        likelihoods = [_likelihood(design[part], rows.target[part], rows.weight[part], turn) for part in rows.parts]
-        ridges, lassos = penalty.spread(units.scale, constant, turn.shape[1])
-        fitted = self._minimised(likelihoods, units.weight, ridges, lassos)
+        plain = [_likelihood(design[part], rows.target[part], rows.weight[part], count) for part in rows.parts]
+        likelihoods = plain if count == 2 else [Turned(one, turn) for one in plain]
+        ridges, lassos = (np.tile(one, turn.shape[1]) for one in penalty.spread(units.scale, constant))
+        fitted = self._minimised(likelihoods, units.weight, np.diag(ridges), lassos)
+        look, unknowns = None, fitted.run.estimate.reshape(turn.shape[1], -1)
+        if penalty == Penalty() and unknowns.size <= MOST_UNKNOWNS:
+            null = np.zeros_like(unknowns)
+            if constant:
+                null[:, -1] = np.log(np.maximum(both.shift[-count + 1 :], 1e-300) / max(both.shift[-count], 1e-300))
+            events = [float(levels[part, 1].sum()) for part in rows.parts]
+            look = look_at(sums, plain, ((turn @ unknowns).reshape(-1), null.reshape(-1)), events)
+            self._warn_of_separation(look.value, rows.weight, "finite C")
         self._keep(fitted, sums)
-        self._warn_of_separation(sum(one.value(fitted.run.estimate) for one in likelihoods), rows.weight, penalty)
-        unknowns = fitted.run.estimate.reshape(turn.shape[1], -1)
-        if count > 2:
-            unknowns = helmert(count).T @ unknowns
-        self.coef_, self.intercept_ = units.raw(unknowns, constant)
+        self.coef_, self.intercept_ = units.raw(unknowns if count == 2 else helmert(count).T @ unknowns, constant)
+        if look is not None:
+            family = "binomial" if count == 2 else MULTINOMIAL
+            self._explain(
+                family, look, units.changes(constant, count - 1), rows, fitted, constant, list(map(str, self.classes_))
+            )
         return self
 
     def _numbered(self, y: Any) -> Vector:
@@ -70,14 +80,6 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
         if np.isinf(self.C) and self.C > 0.0:
             return Penalty()
         return Penalty(ridge=1.0 / (finite_number("C", self.C, above=0.0) * weight))
-
-    def _warn_of_separation(self, loss: float, weight: Vector, penalty: Penalty) -> None:
-        """Where all losses add up to less than log 2, no row is on the wrong side."""
-        if penalty == Penalty() and loss < math.log(2.0) * weight[weight > 0.0].min():
-            warnings.warn(
-                "The columns tell the classes apart without an error, so that no finite coefficients are the best: choose a finite C.",
-                ConvergenceWarning, stacklevel=3,
-            )  # fmt: skip
 
     def decision_function(self, X: Any) -> Matrix:
         """How far each row is on the side of each class, or of the second of two."""
@@ -164,7 +166,7 @@ def _turn(count: int) -> Matrix:
     return basis[1:] - basis[0]
 
 
-def _likelihood(design: Matrix, numbers: Vector, weight: Vector, turn: Matrix) -> Likelihood:
-    if turn.shape == (1, 1):
+def _likelihood(design: Matrix, numbers: Vector, weight: Vector, count: int) -> Linear:
+    if count == 2:
         return Linear(design, FamilyLosses(family_named("binomial"), numbers, weight, np.zeros(len(numbers))))
-    return Turned(Linear(design, SoftmaxLosses(numbers.astype(np.int64), len(turn) + 1, weight)), turn)
+    return Linear(design, SoftmaxLosses(numbers.astype(np.int64), count, weight))

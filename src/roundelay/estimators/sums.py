@@ -114,9 +114,16 @@ class Units:
         slopes = np.where(self.still, 0.0, scaled / self.scale)
         return slopes, constants - slopes @ self.shift
 
-    def without_last(self) -> Units:
-        """Without the last column."""
-        return replace(self, shift=self.shift[:-1], scale=self.scale[:-1], still=self.still[:-1])
+    def changes(self, constant: bool, equations: int = 1) -> Matrix:
+        """What a change of the unknowns changes the coefficients by, the constant of an equation first there, and last among its unknowns."""
+        slopes = np.diag(np.where(self.still, 0.0, 1.0 / self.scale))
+        if constant:
+            slopes = np.block([[-self.shift @ slopes, np.ones(1)], [slopes, np.zeros((len(slopes), 1))]])
+        return np.kron(np.eye(equations), slopes)
+
+    def first(self, count: int) -> Units:
+        """Of the first columns alone."""
+        return replace(self, shift=self.shift[:count], scale=self.scale[:count], still=self.still[:count])
 
     def under(self, ridge: Any) -> Units:
         """Units in which the curvature of mean loss and ridge together is about 1 along each column, however little it varies."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,23 @@ FEW_SITES = 20
 def result_of(study: Study, known: Known, sites: tuple[str, ...], questions: int, converged: bool) -> Result:
     """The result, from all totals and the point at which they stand."""
     return _Reckoned(study, known, sites).result(questions, converged)
+
+
+def term_of(
+    name: str, estimate: float, error: float, law: Any, has_ratio: bool, inflation: float | None = None
+) -> Term:
+    """The line of a coefficient, whose estimate has this error by this law."""
+    far = float(law.ppf(0.5 + LEVEL / 2.0))
+    statistic = estimate / error if error > 0.0 else math.copysign(math.inf, estimate)
+    low, high = estimate - far * error, estimate + far * error
+    ratio, least, most = (ratio_of(number) if has_ratio else None for number in (estimate, low, high))
+    chance = float(2.0 * law.sf(abs(statistic)))
+    return Term(name, estimate, error, statistic, chance, low, high, ratio, least, most, inflation)
+
+
+def ratio_of(number: float) -> float:
+    """e^number, as far as there are numbers."""
+    return math.exp(min(number, 700.0))
 
 
 class _Reckoned:
@@ -142,32 +160,19 @@ class _Reckoned:
                 for name, one, inflated in zip(regression.unknowns, estimate.tolist(), inflation, strict=True)
             )
         law = stats.t(self.known.degrees) if self.by_t else stats.norm()
-        far, found = float(law.ppf(0.5 + LEVEL / 2.0)), []
         errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).tolist()
-        for name, one, error, inflated in zip(regression.unknowns, estimate.tolist(), errors, inflation, strict=True):
-            statistic = one / error if error > 0.0 else math.copysign(math.inf, one)
-            low, high = one - far * error, one + far * error
-            found.append(
-                Term(
-                    name,
-                    one,
-                    error,
-                    statistic,
-                    float(2.0 * law.sf(abs(statistic))),
-                    low,
-                    high,
-                    self._ratio_of(name, one),
-                    self._ratio_of(name, low),
-                    self._ratio_of(name, high),
-                    inflated,
-                )
+        return tuple(
+            term_of(name, one, error, law, self._has_ratio(name), inflated)
+            for name, one, error, inflated in zip(
+                regression.unknowns, estimate.tolist(), errors, inflation, strict=True
             )
-        return tuple(found)
+        )
+
+    def _has_ratio(self, name: str) -> bool:
+        return bool(self.ratio) and name.split(": ")[-1] != INTERCEPT
 
     def _ratio_of(self, name: str, number: float) -> float | None:
-        if not self.ratio or name.split(": ")[-1] == INTERCEPT:
-            return None
-        return math.exp(min(number, 700.0))
+        return ratio_of(number) if self._has_ratio(name) else None
 
     def _inflation(self) -> list[float | None]:
         """How much the other columns take of each, by the inverse of their correlations."""
