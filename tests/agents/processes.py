@@ -232,12 +232,14 @@ def _log(event: str, **about: Any) -> None:
 
 def make_ring(
     folder: Path,
-    functions: Sequence[OwnProblem],
+    functions: Sequence[OwnProblem | Local],
     algorithm: Any,
     stopping: Stopping,
     network: rl.Network | None = None,
     first: int = 0,
     addresses: Sequence[str] = (),
+    task: Task | None = None,
+    days: int = 730,
     **more: Any,
 ) -> ProcessRing:
     """Identities, a ring file that everybody has accepted, and no process yet."""
@@ -251,15 +253,14 @@ def make_ring(
     members = []
     for number, name in enumerate(names):
         folder.mkdir(parents=True, exist_ok=True)
-        save_identity(folder / name, make_identity(name))
+        save_identity(folder / name, make_identity(name, days))
         write_policy(folder / name, ANYTHING)
         identity = load_identity(folder / name)
         address = addresses[number] if addresses else f"127.0.0.1:{ports[number]}"
         members.append(Member(name, identity.certificate, address))
     links = tuple((int(a), int(b)) for a, b in network.edges)
-    plan = RingPlan(
-        RUN, 0, tuple(members), tuple(order), links, algorithm, Task("custom", dim=functions[0].dim), stopping
-    )
+    task = Task("custom", dim=functions[0].dim) if task is None else task  # type: ignore[union-attr]
+    plan = RingPlan(RUN, 0, tuple(members), tuple(order), links, algorithm, task, stopping)
     text = write_ring(plan, load_identity(folder / names[0]))
     write_whole(folder / "ring.toml", text)
     for name in names:

@@ -23,9 +23,11 @@ from roundelay.agents.agreement.disk import make_private, sync_folder
 from roundelay.agents.protocol.asking import Answered
 from roundelay.agents.protocol.baton import Phase, Reason
 from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.migrations import Migration, steps_between
 from roundelay.agents.protocol.wire import checksum_of
 from roundelay.algorithms.sealed.questions import Place
 
+# Whoever changes it writes a step into migrations.py, so that a run which is going on survives.
 FORMAT = 5
 # Larger records stand in files: a database page takes longer than the disk.
 BESIDE = 200_000
@@ -35,8 +37,8 @@ LOG_PAGES = 256
 SETTLE_EVERY = 16
 INBOX_SLOTS = SETTLE_EVERY + 2
 
+_ABOUT_IT = "create table if not exists about (key text primary key, value text not null) without rowid"
 _TABLES = """
-create table if not exists about (key text primary key, value text not null) without rowid;
 create table if not exists standing (
     only integer primary key check (only = 0), epoch integer not null, k integer not null, taken integer not null,
     receiver integer not null, sent_k integer not null, outgoing blob, earlier blob, state blob,
@@ -216,13 +218,16 @@ class Journal:
         # Held from the first write on: a second agent on the same journal would be a second state of one site.
         self._database.execute("pragma locking_mode=exclusive")
         self._database.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
+        self._database.execute(_ABOUT_IT)
+        steps = self._check_about(run, name)  # what is refused is left as it is
         self._database.executescript(_TABLES)
-        self._check_about(run, name)
         self._grow_log()
         # The file that the database names must not be the next one to be written.
         self._slot = (self._database.execute("select slot from standing").fetchone() or (0,))[0]
         last = "select slot from inbox order by epoch desc, k desc limit 1"
         self._inbox_slot = (self._database.execute(last).fetchone() or (0,))[0]
+        if steps:
+            self._migrate(steps)
         self._forget_inbox()
         self._keeping = False
 
@@ -364,17 +369,7 @@ class Journal:
         self, standing: Standing, passages: Sequence[Passage], questions: Sequence[Answered] = (), cards: bytes = b""
     ) -> None:
         """One transaction, synced: what was taken, the state that came of it, what is to be sent, what was asked, and new keys of all."""
-        assert standing.state is not None
-        pieces, outgoing = standing.state.pieces(), standing.outgoing
-        slot = 0
         with self._refusals():
-            if sum(map(len, pieces)) + len(outgoing) > BESIDE:
-                slot = 2 if self._slot == 1 else 1
-            plain = (standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k)
-            checksum = _checksum((*plain, slot), [outgoing, standing.earlier, *pieces])
-            if slot:
-                self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
-                outgoing, pieces = b"", []
             asked = [self._question(standing.epoch, one) for one in questions]
             with self._transaction():
                 if asked:
@@ -382,10 +377,7 @@ class Journal:
                 if cards:
                     keys = (standing.epoch, cards, _checksum((standing.epoch,), [cards]))
                     self._database.execute("insert or replace into cards values (?, ?, ?)", keys)
-                self._database.execute(
-                    "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
-                )
+                slot = self._put(standing)
                 for passage in passages:
                     # Not "or replace": to take a hand-over twice is an error, whatever the rest of the agent thinks.
                     self._database.execute(
@@ -397,6 +389,24 @@ class Journal:
             self._slot, self._keeping = slot, False
 
     # ------------------------------------------------------------ the rest
+
+    def _put(self, standing: Standing) -> int:
+        """Where the agent stands, within a transaction; the file that it stands in where it is large, else 0."""
+        assert standing.state is not None
+        pieces, outgoing = standing.state.pieces(), standing.outgoing
+        slot = 0
+        if sum(map(len, pieces)) + len(outgoing) > BESIDE:
+            slot = 2 if self._slot == 1 else 1
+        plain = (standing.epoch, standing.k, standing.taken, standing.receiver, standing.sent_k)
+        checksum = _checksum((*plain, slot), [outgoing, standing.earlier, *pieces])
+        if slot:
+            self._write("state", slot, [len(outgoing).to_bytes(8, "little"), outgoing, *pieces])
+            outgoing, pieces = b"", []
+        self._database.execute(
+            "insert or replace into standing values (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*plain, outgoing, standing.earlier, b"".join(pieces), slot, checksum),
+        )
+        return slot
 
     def _question(self, epoch: int, one: Answered) -> tuple[int, int, int, bytes | None, bytes | None, int, int]:
         """A question as a row; a long total stands in a file beside."""
@@ -417,18 +427,42 @@ class Journal:
             self._database.execute("drop table room")
         self._database.execute("pragma wal_checkpoint(full)")
 
-    def _check_about(self, run: str, name: str) -> None:
+    def _check_about(self, run: str, name: str) -> list[Migration]:
+        """Refuse a journal of another run or member, or of a format that is not known; what brings it to that of now."""
         known = dict(self._database.execute("select key, value from about").fetchall())
-        wanted = {"format": str(FORMAT), "run": run, "member": name}
-        for key, value in wanted.items():
+        for key, value in {"run": run, "member": name}.items():
             if known and known.get(key) != value:
                 raise JournalError(
                     f"The journal in {self.folder} is of another {key} ({known.get(key)} instead of {value}): "
                     "give every run of every member a folder of its own."
                 )
         if not known:
+            about = {"format": str(FORMAT), "run": run, "member": name}
             with self._transaction():
-                self._database.executemany("insert into about values (?, ?)", wanted.items())
+                self._database.executemany("insert into about values (?, ?)", about.items())
+            return []
+        written = known.get("format", "")
+        steps = steps_between(written, FORMAT)
+        if written != str(FORMAT) and not steps:
+            raise JournalError(
+                f"The journal in {self.folder} has the format {written}, which this release does not know: it has {FORMAT}. Nothing was "
+                "changed. Start the agent with the release that began the run, or have the operators drop this member and let it join anew."
+            )
+        return steps
+
+    def _migrate(self, steps: Sequence[Migration]) -> None:
+        """All steps or none: where they are cut short, the release before can still go on."""
+        standing = self.standing()
+        with self._transaction():
+            for step in steps:
+                for sentence in step.sql:
+                    self._database.execute(sentence)
+                if standing is not None and standing.state is not None:
+                    changed = Record(step.about(standing.state.about, standing.outgoing), standing.state.vectors)
+                    standing = standing._replace(state=changed)
+            slot = self._slot if standing is None else self._put(standing)
+            self._database.execute("update about set value = ? where key = 'format'", (str(FORMAT),))
+        self._slot = slot
 
     def _forget_inbox(self) -> None:
         """What has been settled need not be kept."""
