@@ -129,7 +129,7 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
             names = one
         self._outcome = Outcome(
             family, self._response, tuple(names), estimate.reshape(-1), raw, look, len(rows.target), tuple(map(str, rows.labels)),
-            self.communication_.laps, bool(fitted.residual <= self.tol),
+            fitted.laps, bool(fitted.residual <= self.tol),
         )  # fmt: skip
 
     def result(self) -> Result:
