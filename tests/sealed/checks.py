@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 import roundelay as rl
 from roundelay.algorithms.sealed.questions import Asked
+from roundelay.problems.regularisers import WeightedL1
 from tests.sealed.support import (
     apart,
     goal_of,
@@ -46,7 +47,7 @@ def _composite(make: Any, regulariser: Any) -> Any:
     def value(both: Any) -> tuple[float, Any]:
         u, v = np.split(both, 2)
         gradient = pooled_gradient(problem, u - v)
-        whole = pooled_value(problem, u - v) + shape.weight * float(both.sum())
+        whole = pooled_value(problem, u - v) + float(np.sum(shape.weight * (u + v)))
         return whole, np.concatenate([gradient + shape.weight, shape.weight - gradient])
 
     upper = (max(shape.lower, 0.0), None if shape.upper == np.inf else shape.upper)
@@ -59,9 +60,20 @@ def _composite(make: Any, regulariser: Any) -> Any:
     return u - v
 
 
+@cache
+def spared(weight: float) -> WeightedL1:
+    """Of the first coordinate nothing, of the last twice as much."""
+    return WeightedL1(weight * np.array([0.0, 1.0, 1.0, 2.0]))
+
+
+def apart_from_one(weight: float) -> WeightedL1:
+    """Of one coordinate of eight nothing."""
+    return WeightedL1(weight * np.arange(8.0).clip(max=1.0))
+
+
 def check_composite(optimiser: Any, make: Any) -> None:
     problem = make(4, 4, 0)
-    for regulariser in (rl.L1(WEIGHTS[make]), *BOUNDS):
+    for regulariser in (rl.L1(WEIGHTS[make]), spared(WEIGHTS[make]), *BOUNDS):
         end = played(optimiser, problem, goal_of(problem, regulariser=regulariser)).found
         assert end.converged and apart(end.point, _composite(make, regulariser)) < 1e-5
         residual = end.point - regulariser.prox(end.point - pooled_gradient(problem, end.point) / 4, 0.25)
@@ -74,7 +86,13 @@ def check_model(module: Any) -> None:
     hessian, centre = pooled_hessian(problem, np.zeros(8)), np.linspace(-1.0, 1.0, 8)
     gradient = pooled_gradient(problem, centre)
     size = np.linalg.eigvalsh(hessian).max()
-    for regulariser in (rl.NoRegulariser(), rl.L1(0.003 * size), rl.Box(-0.4, 0.3), rl.NonNegative()):
+    for regulariser in (
+        rl.NoRegulariser(),
+        rl.L1(0.003 * size),
+        apart_from_one(0.003 * size),
+        rl.Box(-0.4, 0.3),
+        rl.NonNegative(),
+    ):
         z = module.model_minimiser(hessian, gradient, centre, regulariser)
         slope = gradient + hessian @ (z - centre)
         assert np.abs(z - regulariser.prox(z - slope / size, 1.0 / size)).max() < 1e-12

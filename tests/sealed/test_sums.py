@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
 from roundelay.algorithms.sealed.questions import (
+    LOOKS,
     Asked,
     Place,
     Question,
@@ -26,6 +27,8 @@ from roundelay.masks import FixedPoint, Grid, SeededPairs, WideFixedPoint, seals
 from tests.defences.support import looks_uniform
 from tests.sealed.support import huber, logistic, plain_functions, pooled_value, simulate, squares
 
+# What is asked of the functions; looks are sums of the problem's own.
+OF_THE_FUNCTION = [one for one in Asked if one not in LOOKS]
 GRIDS = [FixedPoint(44), FixedPoint(20), WideFixedPoint()]
 NUMBERS = st.floats(-1000.0, 1000.0)
 
@@ -111,7 +114,7 @@ def test_what_leaves_the_range_is_refused_in_a_sentence(options: dict[str, Any],
 
 
 @pytest.mark.parametrize("make", [squares, logistic, huber, plain_functions])
-@pytest.mark.parametrize("asked", list(Asked))
+@pytest.mark.parametrize("asked", OF_THE_FUNCTION)
 def test_answers_sum_to_what_finite_differences_say(make: Any, asked: Asked) -> None:
     dim, agents = 3, 4
     problem = make(agents, dim, 6, hessians=True) if make is plain_functions else make(agents, dim, 6)
@@ -150,7 +153,7 @@ def test_answers_sum_to_what_finite_differences_say(make: Any, asked: Asked) -> 
 @given(st.data())
 def test_questions_come_back_from_their_kind_and_numbers(data: st.DataObject) -> None:
     vector = st.lists(NUMBERS, min_size=3, max_size=3).map(np.array)
-    asked = data.draw(st.sampled_from(list(Asked)))
+    asked = data.draw(st.sampled_from(OF_THE_FUNCTION))
     kind = data.draw(st.sampled_from(kinds_of(asked)))
     told = np.array(data.draw(st.lists(NUMBERS, min_size=numbers_told(kind, 3), max_size=numbers_told(kind, 3))))
     question = question_of(kind, told, 3)
@@ -165,3 +168,14 @@ def test_questions_come_back_from_their_kind_and_numbers(data: st.DataObject) ->
         moved.direction, place.direction if question.direction is None else question.direction
     )
     assert isinstance(question, Question)
+
+
+def test_a_look_tells_what_was_seen_and_moves_nobody() -> None:
+    looks, seen, place = (4, 7), np.arange(4.0), Place(np.ones(3), np.zeros(0))
+    for question, told in ((Question(Asked.FIRST_LOOK), 0), (Question(Asked.SECOND_LOOK, seen=seen), 4)):
+        assert kinds_of(question.asked) == (question.kind,)
+        assert numbers_told(question.kind, 3, looks) == len(question.told) == told
+        back = question_of(question.kind, question.told, 3)
+        np.testing.assert_array_equal(back.told, question.told)
+        assert back.moved(place).point is place.point
+    assert [numbers_asked(asked, 3, looks) for asked in LOOKS] == [4, 7]

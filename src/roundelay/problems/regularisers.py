@@ -37,9 +37,9 @@ class Regulariser(Protocol):
 
 
 class SimpleShape(NamedTuple):
-    """r(x) = weight·‖x‖₁ between the bounds, and infinite outside of them."""
+    """r(x) = weight·‖x‖₁ between the bounds, and infinite outside of them; or Σ weight_d·|x_d|, with a weight for each coordinate."""
 
-    weight: float = 0.0
+    weight: float | Vector = 0.0
     lower: float = -np.inf
     upper: float = np.inf
 
@@ -72,6 +72,18 @@ def soft_threshold(regulariser: L1Numbers, scale: float, token: Vector, z: Vecto
     threshold = scale * regulariser.weight
     for d in each(DIM):
         z[d] = np.sign(token[d]) * np.maximum(np.abs(token[d]) - threshold, 0.0)
+
+
+class WeightedL1Numbers(NamedTuple):
+    """The weight of each coordinate's size."""
+
+    weights: Vector
+
+
+def soft_thresholds(regulariser: WeightedL1Numbers, scale: float, token: Vector, z: Vector) -> None:
+    """Each coordinate moves towards 0 by its weight, and stops there."""
+    for d in each(DIM):
+        z[d] = np.sign(token[d]) * np.maximum(np.abs(token[d]) - scale * regulariser.weights[d], 0.0)
 
 
 class BoxNumbers(NamedTuple):
@@ -152,6 +164,46 @@ class L1:
     def slope(self, x: Vector) -> Vector:
         """weight·sign(x)."""
         return self.weight * np.sign(x)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1:
+    """r(x) = Σ weights_d·|x_d|: a coordinate of weight 0 is free.
+
+    It stands in no file: the weights follow from what is fitted.
+    """
+
+    weights: Vector
+    is_zero: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.weights).all() and (self.weights >= 0.0).all()):
+            raise ValueError("A weight of ‖x‖₁ is negative, or not finite: use numbers from 0 on.")
+
+    def part(self) -> Part:
+        """The kernel function `at_token` and its numbers."""
+        return Part((("at_token", soft_thresholds),), WeightedL1Numbers(self.weights))
+
+    @property
+    def shape(self) -> SimpleShape:
+        """The weights, and no bounds."""
+        return SimpleShape(self.weights)
+
+    def value(self, x: Vector) -> float:
+        """Σ weights_d·|x_d|."""
+        return float(self.weights @ np.abs(x))
+
+    def prox(self, v: Vector, scale: float) -> Vector:
+        """Soft thresholding."""
+        return np.sign(v) * np.maximum(np.abs(v) - scale * self.weights, 0.0)
+
+    def is_free(self, x: Vector) -> NDArray[np.bool_]:
+        """Away from 0, and where nothing pulls."""
+        return (x != 0.0) | (self.weights == 0.0)
+
+    def slope(self, x: Vector) -> Vector:
+        """weights·sign(x)."""
+        return self.weights * np.sign(x)
 
 
 @register(Regulariser, "box")

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.columns import Column
@@ -117,6 +116,14 @@ class Formula:
             return side.func.id, parts
         self._check(side, levels=isinstance(side, ast.Name))
         return "", (side,)
+
+    @cached_property
+    def response_names(self) -> tuple[str, ...]:
+        """The columns of which what is explained is made."""
+        used = {
+            self.named(node.id) for part in self.response[1] for node in ast.walk(part) if isinstance(node, ast.Name)
+        }
+        return tuple(column.name for column in self.columns if column.name in used)
 
     @cached_property
     def _all_terms(self) -> tuple[Any, ...]:
@@ -447,6 +454,8 @@ class _Splines:
 
 def spline_columns(x: Vector, knots: Sequence[float], degree: int) -> Matrix:
     """B-splines but for the first, which the constant stands for; beyond the ends the polynomials go on."""
+    from scipy.interpolate import BSpline  # late: it takes long, and few formulas have splines
+
     low, high = knots[0], knots[-1]
     whole = np.concatenate([np.full(degree, low), np.asarray(knots, np.float64), np.full(degree, high)])
     basis = BSpline(whole, np.eye(len(whole) - degree - 1), degree, extrapolate=True)

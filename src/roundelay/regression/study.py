@@ -14,7 +14,7 @@ import numpy as np
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Regulariser
 from roundelay.problems.callables import CallableProblem
-from roundelay.problems.regularisers import L1, NoRegulariser
+from roundelay.problems.regularisers import NoRegulariser, WeightedL1
 from roundelay.regression.likelihood import Likelihood
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import SiteRows
@@ -69,7 +69,7 @@ class Study:
         one = self.sums[number]
         growing = one.sizes(self.regression) if one.growing is None else one.growing
         mine, theirs = one.parts(self.regression, own), one.parts(self.regression, total)
-        for part in growing:
+        for part in (part for part in growing if part in mine):
             if not (theirs[part] >= mine[part] * (1.0 - ROUNDING) - GRID).all():
                 raise ValueError(f"In the sum of {one.tells} there is less than this site has added.")
         if one.name == "counts":
@@ -87,7 +87,11 @@ class Study:
         """What is added in public to the sum of the functions of so many sites."""
         if not self.regression.lasso:
             return NoRegulariser()
-        return L1(sites * self.regression.lasso)
+        weights = np.full(
+            self.regression.dim, sites * self.regression.lasso
+        )  # of which so many functions have N times the mean
+        weights[list(self.regression.spared)] = 0.0
+        return WeightedL1(weights)
 
     @cached_property
     def _penalty(self) -> Matrix:

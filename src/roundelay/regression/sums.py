@@ -682,7 +682,7 @@ MOMENTS = Sum(
 PRODUCTS = Sum("products", "the products of the model's columns in pairs", _products_sizes, _products_own)
 FIRST_LOOK = Sum(
     "first look", "how precise the coefficients are, the deviance, and counts of rows by what is predicted for them",
-    _first_look_sizes, _first_look_own,
+    _first_look_sizes, _first_look_own, ("value", "pearson", "able", "chances", "at risk", "ended"),
 )  # fmt: skip
 SECOND_LOOK = Sum(
     "second look", "the likelihood, and what is predicted against what was observed in groups of rows",

@@ -21,11 +21,14 @@ from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple, TypeAlias
 
 from roundelay.agents.agreement.ledger import Added, Data, Finding
+from roundelay.agents.agreement.plan import REGRESSION
 from roundelay.networks.network_checks import join_names
 from roundelay.problems.row_problem import problem_named
 
 # So many columns are named in a sentence; the others are counted.
 NAMED = 6
+# The kind of a regression whose loss is a sum of squares.
+LINEAR = f"{REGRESSION} gaussian"
 Version: TypeAlias = Hashable
 Combination: TypeAlias = Mapping[Version, Fraction]
 # How many rows at least make up a combination of this site's data as they were in some sums, each with its coefficient.
@@ -315,6 +318,13 @@ def _about_site(me: str, site: str, learned: _Learned, earlier: Sequence[Added],
 def _what(new: Added, learned: _Learned) -> str:
     if not new.columns:
         return "its own objective at the points that were asked"
+    if learned.whole and new.kind == LINEAR:
+        return "its X'X and X't, and its part of every other sum that is told, as the counts of Table 1"
+    if learned.whole and new.kind.startswith(REGRESSION):
+        return (
+            "its part of every sum that is told, as the counts of Table 1, and of the fit at the points that were asked, from which a fit to "
+            "its rows alone can be worked out"
+        )
     if learned.whole and problem_named(new.kind).is_quadratic:
         return "its X'X and X't"
     if learned.whole:

@@ -36,10 +36,11 @@ def plan_ring(
     """
     if len(invitations) < 2:
         raise ValueError("A ring needs at least two sites: give the invitations of all of them.")
-    if task.kind != "custom":
+    if task.has_rows:
         check_same_columns(invitations)
-        if invitations[0].columns:  # where no site has named any, each finds out from its own data
-            check_fits_task(task, invitations[0])
+    if task.kind != CUSTOM and any(one.columns for one in invitations):
+        for one in invitations:  # where no site has named any, each finds out from its own data
+            check_fits_task(task, one)
     members = [invitation.member for invitation in invitations]
     _refuse_twins(members)
     arranged = arrange(members, links, first or members[0].name)
@@ -123,7 +124,7 @@ def _next(plan: RingPlan, members: Sequence[Member], links: Pairs, previous: str
 def _for_as_many(plan: RingPlan, agents: int) -> Any:
     """The algorithm for another number of sites, whose functions add up to N times the pooled one: so does λ‖x‖₁."""
     regulariser: Any = getattr(plan.algorithm, "regulariser", None)
-    if plan.task.kind == CUSTOM or not hasattr(regulariser, "weight"):
+    if not plan.task.has_rows or not hasattr(regulariser, "weight"):
         return plan.algorithm
     return replace(plan.algorithm, regulariser=replace(regulariser, weight=regulariser.weight * agents / plan.agents))
 
@@ -227,11 +228,16 @@ def changes(before: RingPlan, after: RingPlan) -> tuple[str, ...]:
         said.append("Other pairs of the sites that stay may speak to each other.")
     if before.algorithm != after.algorithm:
         said.append(f"The algorithm was {before.algorithm!r} and is {after.algorithm!r}.")
-    if before.task != after.task:
+    if before.task != after.task or _levels(before) != _levels(after):
         said.append("What is fitted is another.")
     if before.stopping != after.stopping:
         said.append(f"The ring stopped by {before.stopping} and stops by {after.stopping}.")
     return tuple(said)
+
+
+def _levels(plan: RingPlan) -> list[tuple[str, tuple[str, ...]]]:
+    """What kind of values the columns have, which does not make them others."""
+    return [(column.values, column.levels) for column in plan.task.columns]
 
 
 def _of_member(old: Member, new: Member) -> list[str]:

@@ -86,7 +86,8 @@ class Added(msgspec.Struct, frozen=True, tag="added"):
 
     `members` pairs each name with the fingerprint of its certificate. `features` and `target` are columns as "name [unit]"; a fit of
     the sites' own objective has none. `rho` is the loss of privacy of all its sums together as zero-concentrated differential
-    privacy has it; None: the sums are exact. `overruled` has what the operator was told and let pass.
+    privacy has it; None: the sums are exact. `overruled` has what the operator was told and let pass, and `told` what each sum of a
+    regression tells everybody.
     """
 
     time: datetime
@@ -103,6 +104,7 @@ class Added(msgspec.Struct, frozen=True, tag="added"):
     data: Data
     rho: float | None = None
     overruled: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -157,12 +159,12 @@ def added_by(signed: SignedPlan, data: Data, overruled: Iterable[Finding] = ()) 
     """The entry for the sums of an epoch."""
     plan = signed.plan
     members = tuple((member.name, _digits_of(member.certificate)) for member in plan.members)
-    target = "" if plan.task.target is None else str(plan.task.target)
+    features, target = plan.task.explained
     return Added(
-        now(), plan.run, plan.epoch, signed.digest, members, plan.task.kind, tuple(map(str, plan.task.features)), target,
+        now(), plan.run, plan.epoch, signed.digest, members, plan.task.fits, tuple(map(str, features)), "" if target is None else str(target),
         plan.task.in_words, _how(plan), 0 if plan.choice is None else plan.stopping.questions, data,
         None if plan.noise is None else plan.noise.rho,
-        tuple(dict.fromkeys(one.sentence for one in overruled)),
+        tuple(dict.fromkeys(one.sentence for one in overruled)), plan.task.told,
     )  # fmt: skip
 
 

@@ -9,18 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.algorithms.sealed.sealed_laps import WIDE_AREA, Choice, SealedLaps, Smoothness, check_suits
+from roundelay.algorithms.sealed.optimisers import Looking
+from roundelay.algorithms.sealed.sealed_laps import WIDE_AREA, Choice, SealedLaps, Smoothness, check_suits, choose
 from roundelay.algorithms.sealed.shared_noise import MOST_EPSILON, SharedNoise, gaussian_delta
 from roundelay.algorithms.token_method import TokenMethod, has_shares, vectors_of
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.networks import Network
+from roundelay.problems import Regulariser
 from roundelay.problems.row_problem import RowProblem, problem_named
 from roundelay.registry import registered
 from roundelay.regression.columns import Column as Column, column_of as column_of, columns_in as columns_in
+from roundelay.regression.regression import Regression
+from roundelay.regression.study import Study
 
 Missing = Literal["refuse", "drop"]
-# The kind of a fit whose objective is the sites' own; the others are those of the register.
-CUSTOM = "custom"
+# The kinds of a fit whose objective is the sites' own, and of one with a formula; the others are those of the register.
+CUSTOM, REGRESSION = "custom", "regression"
 
 
 # A record may be given away with the chance δ: beyond this that is no promise.
@@ -65,7 +69,7 @@ class Task:
     """What is fitted.
 
     `kind` is the word of a problem, such as "least_squares" or "logistic", or "custom" for an objective of the sites'
-    own, which then has `dim` unknowns and no columns. `standardise` centres and scales every feature by statistics of all rows of all sites.
+    own, which then has `dim` unknowns and no columns, or "regression", of which `regression` says all but what is `missing`. `standardise` centres and scales every feature by statistics of all rows of all sites.
     With `intercept` the model has a constant. `ridge` is λ in (1/n)·Σ loss + λ/2 ‖coefficients‖² over all n rows of
     all sites, in standardised units. `missing` says what a row with an empty cell means: "refuse" the file, or "drop"
     the row. With a `promise` features are scaled by their bounds to [−1, 1] instead, and the intercept is a column of ones.
@@ -80,9 +84,12 @@ class Task:
     missing: Missing = "refuse"
     dim: int = 0
     promise: Promise | None = None
+    regression: Regression | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
+        if (self.regression is not None) != (self.kind == REGRESSION):
+            raise ValueError("A formula makes a fit of the kind regression, and no other: plan the ring again.")
         if self.promise is not None and self.kind == CUSTOM:
             raise ValueError(
                 "An objective of the sites' own has no records that could be clipped: no ε can be promised for it."
@@ -90,6 +97,13 @@ class Task:
         if self.missing not in ("refuse", "drop"):
             raise ValueError(f'missing is {self.missing!r}: use "refuse" or "drop".')
         finite_number("ridge", self.ridge, least=0.0)
+        if self.regression is not None:
+            if self.features or self.target is not None or self.ridge or self.promise is not None:
+                raise ValueError(
+                    "A regression has its columns and its ridge by itself, and promises no ε: plan it by its formula alone, or give a --task."
+                )
+            object.__setattr__(self, "dim", self.regression.dim)
+            return
         if self.kind == CUSTOM:
             whole_number("dim", self.dim, least=1)
             return
@@ -121,9 +135,49 @@ class Task:
         return problem_named(self.kind)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether it is the fit of one of the problems to rows."""
+        return self.kind not in (CUSTOM, REGRESSION)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns that leave a site's file."""
+        if self.regression is not None:
+            return self.regression.columns
+        return () if self.target is None else (*self.features, self.target)
+
+    @property
+    def explained(self) -> tuple[tuple[Column, ...], Column | None]:
+        """The columns that explain, and the one that is explained: of a response of several columns the first."""
+        if self.regression is None:
+            return self.features, self.target
+        names = self.regression.terms.response_names
+        target = next((column for column in self.columns if column.name in names), None)
+        return tuple(column for column in self.columns if column != target), target
+
+    @property
+    def fits(self) -> str:
+        """What kind of function is fitted, for whoever compares two fits: of a regression its family, too."""
+        return self.kind if self.regression is None else f"{self.kind} {self.regression.family}"
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What each sum of a regression tells everybody, in words."""
+        if self.regression is None:
+            return ()
+        return tuple(dict.fromkeys(one.tells for one in Study(self.regression).sums))
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether the loss is a sum of squares."""
+        if self.regression is not None:
+            return self.regression.is_quadratic
+        return self.has_rows and self.problem.is_quadratic
+
+    @property
     def has_constant(self) -> bool:
         """Whether the intercept is one of the unknowns, the last."""
-        return self.kind != CUSTOM and self.intercept and not (self.problem.centres and self.promise is None)
+        return self.has_rows and self.intercept and not (self.problem.centres and self.promise is None)
 
     @property
     def bounded(self) -> tuple[Column, ...]:
@@ -136,6 +190,9 @@ class Task:
         """What is fitted, for people."""
         if self.kind == CUSTOM:
             return f"an objective of the sites' own, with {self.dim} unknowns"
+        if self.regression is not None:
+            cells = "rows with empty cells dropped" if self.missing == "drop" else "empty cells refused"
+            return f"{self.regression.in_words}; {cells}"
         details = [
             "with an intercept" if self.intercept else "without an intercept",
             self._units_in_words,
@@ -223,6 +280,7 @@ class RingPlan:
                 )
         _ = self.network, self.choice
         self._check_promise()
+        self._check_regression()
         if self.choice is None and (self.epoch or self.warm) and not has_shares(self.method):
             raise ValueError(
                 f"{getattr(self.algorithm, 'name', self.algorithm)} has no shares that could be summed anew, as a change of the "
@@ -253,14 +311,30 @@ class RingPlan:
                 f"The noise that is planned does not keep ε = {promise.epsilon:g} at δ = {promise.delta:g}: plan the ring again."
             )
 
+    def _check_regression(self) -> None:
+        """A regression is fitted by exact sums, in whatever units, with a penalty of its own."""
+        if self.task.regression is None:
+            return
+        if self.choice is None or self.noise is not None or not self.algorithm.wide:
+            raise ValueError(
+                "A regression is fitted by sealed laps whose sums are exact, and by nothing else: use --algorithm SealedLaps without "
+                "--epsilon, or in a program SealedLaps(wide=True)."
+            )
+        if not self.algorithm.regulariser.is_zero:
+            raise ValueError("A regression says by itself how its coefficients are shrunk: use --ridge and --lasso.")
+        if self.warm:
+            raise ValueError(
+                "A regression starts from what is known of all rows, not from an earlier model: leave --warm out."
+            )
+
     @cached_property
     def noise(self) -> SharedNoise | None:
         """The noise that all members add together; None where there is none."""
         if not isinstance(self.algorithm, SealedLaps) or not self.algorithm.noise_multiplier:
             return None
-        if self.task.kind == CUSTOM:
+        if not self.task.has_rows:
             raise ValueError(
-                "An objective of the sites' own has no records that could be clipped: no noise promises anything."
+                f"A fit of the kind {self.task.kind} has no records that could be clipped: no noise promises anything."
             )
         return self.algorithm.noise_for(self._known, self.agents, self.task.problem.most_curvature)
 
@@ -293,12 +367,25 @@ class RingPlan:
             return None
         if self.task.kind != CUSTOM:
             check_suits(self.algorithm.by, self._known)
-        return self.algorithm.chosen(self._known, WIDE_AREA)
+        if self.task.regression is None:
+            return self.algorithm.chosen(self._known, WIDE_AREA)
+        found = (
+            choose(self._known, self.regulariser, WIDE_AREA)
+            if self.algorithm.is_open
+            else self.algorithm.chosen(self._known)
+        )
+        return found._replace(optimiser=Looking(found.optimiser))
+
+    @property
+    def regulariser(self) -> Regulariser:
+        """What is added to the sum of all sites' functions, in sealed laps; the constants of a regression are spared."""
+        regression = self.task.regression
+        own: Regulariser = self.algorithm.regulariser
+        return own if regression is None else Study(regression).regulariser(self.agents)
 
     @property
     def _known(self) -> Smoothness:
-        custom = self.task.kind == CUSTOM
-        return Smoothness(self.dim, not custom and self.task.problem.is_quadratic, not custom, True)
+        return Smoothness(self.dim, self.task.is_quadratic, self.task.kind != CUSTOM, True)
 
     @cached_property
     def method(self) -> TokenMethod:
@@ -350,7 +437,7 @@ class RingPlan:
 
 def check_kind(kind: str) -> None:
     """Refuse what is neither a problem nor custom."""
-    if kind not in (known := (*registered(RowProblem), CUSTOM)):
+    if kind not in (known := (*registered(RowProblem), REGRESSION, CUSTOM)):
         raise ValueError(f"The kind of the fit is {kind!r}: use {', '.join(known[:-1])} or {CUSTOM}.")
 
 

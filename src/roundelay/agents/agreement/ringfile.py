@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields as fields_of
 from itertools import combinations
-from typing import Any, cast
+from textwrap import fill
+from typing import Any, cast, get_args
 
 from roundelay.agents.agreement.identity import Identity, is_signed_by
 from roundelay.agents.agreement.invitations import (
@@ -17,7 +18,18 @@ from roundelay.agents.agreement.invitations import (
     refuse_same_names,
 )
 from roundelay.agents.agreement.names import LONGEST_NAME
-from roundelay.agents.agreement.plan import Column, Member, Missing, Promise, RingPlan, Stopping, Task, digest_of
+from roundelay.agents.agreement.plan import (
+    CUSTOM,
+    REGRESSION,
+    Column,
+    Member,
+    Missing,
+    Promise,
+    RingPlan,
+    Stopping,
+    Task,
+    digest_of,
+)
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -27,12 +39,17 @@ from roundelay.agents.agreement.signed_text import (
     table_of,
 )
 from roundelay.algorithms.algorithm import Algorithm
-from roundelay.tables import Fields, as_table, from_table, in_short
+from roundelay.regression.columns import Values
+from roundelay.regression.regression import Regression
+from roundelay.tables import Fields, as_table, from_table, in_short, options_of
 
 FORMAT = 3
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
 # Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
 MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
+# A regression's numbers, its columns, the levels of one, and the letters of a level.
+MOST_OF_A_REGRESSION, MOST_REGRESSED, MOST_LEVELS, LONGEST_LEVEL = 2**31, 1000, 1000, 200
+LONGEST_FORMULA_LINE = 300
 ALL_LINKS = "all"  # a hundred sites that all reach each other have thousands of links
 DIGITS = frozenset("0123456789abcdef")
 
@@ -173,7 +190,9 @@ def _links_in_words(plan: RingPlan, names: Sequence[str]) -> str | list[list[str
 
 def _task_table(task: Task) -> dict[str, Any]:
     table: dict[str, Any] = {"kind": task.kind}
-    if task.kind == "custom":
+    if task.regression is not None:
+        return {**table, "missing": task.missing, "regression": _regression_table(task.regression)}
+    if task.kind == CUSTOM:
         table["dim"] = int(task.dim)
     table |= {
         "intercept": bool(task.intercept),
@@ -190,9 +209,13 @@ def _task_table(task: Task) -> dict[str, Any]:
 
 
 def _task(fields: Fields) -> Task:
-    fields.only("kind", "dim", "intercept", "standardise", "ridge", "missing", "features", "target", "promise")
     kind = fields.text("kind")
-    if ("dim" in fields.table) != (kind == "custom"):
+    if kind == REGRESSION:
+        fields.only("kind", "missing", "regression")
+        missing = cast(Missing, fields.text("missing"))
+        return Task(kind, missing=missing, regression=_regression(fields.inner("regression")))
+    fields.only("kind", "dim", "intercept", "standardise", "ridge", "missing", "features", "target", "promise")
+    if ("dim" in fields.table) != (kind == CUSTOM):
         raise ValueError(f"{fields.where} must have dim where the kind is custom, and only there: plan the ring again.")
     features = columns_from(fields, "features")
     target: Column | None = column_from(fields.inner("target")) if "target" in fields.table else None
@@ -205,9 +228,57 @@ def _task(fields: Fields) -> Task:
         fields.flag("standardise"),
         fields.number("ridge"),
         cast(Missing, fields.text("missing")),
-        fields.whole("dim", 1, MOST_DIM) if kind == "custom" else 0,
+        fields.whole("dim", 1, MOST_DIM) if kind == CUSTOM else 0,
         _promise(fields.inner("promise")) if "promise" in fields.table else None,
     )
+
+
+def _regression_table(regression: Regression) -> dict[str, Any]:
+    """All that was planned: the columns as tables of their own, a long formula in lines, the rest as it is."""
+    plain = {field.name: getattr(regression, field.name) for field in fields_of(regression) if field.name != "columns"}
+    plain["formula"] = fill(
+        " ".join(regression.formula.split()), LONGEST_FORMULA_LINE, break_long_words=False, break_on_hyphens=False
+    )
+    return {**plain, "columns": [_agreed_column_table(column) for column in regression.columns]}
+
+
+def _regression(fields: Fields) -> Regression:
+    options = options_of(Regression)
+    fields.only(*options)
+    readers = {
+        bool: fields.flag,
+        int: lambda name: fields.whole(name, 0, MOST_OF_A_REGRESSION),
+        float: fields.number,
+    }
+    values: dict[str, Any] = {
+        name: readers.get(kind, fields.text)(name) for name, kind in options.items() if name != "columns"
+    }
+    values["formula"] = " ".join(values["formula"].split())
+    entries = fields.list_of("columns", dict, "tables of columns", MOST_REGRESSED)
+    columns = tuple(_agreed_column(Fields(entry, f"columns of {fields.where}")) for entry in entries)
+    refuse_same_names(columns, fields.where)
+    return Regression(**values, columns=columns)
+
+
+def _agreed_column_table(column: Column) -> dict[str, Any]:
+    """A column with what kind of values it has, on which all sites agree."""
+    return {**column_table(Column(column.name, column.unit)), "values": column.values, "levels": [*column.levels]}
+
+
+def _agreed_column(fields: Fields) -> Column:
+    fields.only("name", "unit", "values", "levels")
+    named = column_from(Fields({name: fields.text(name) for name in ("name", "unit")}, fields.where))
+    values, levels = fields.text("values"), fields.list_of("levels", str, "texts", MOST_LEVELS)
+    if values not in get_args(Values):
+        raise fields.refusal("values", f"use {', '.join(get_args(Values))}")
+    if bool(levels) != (values == "levels"):
+        raise fields.refusal("levels", "name the levels of a column that has levels, and of no other")
+    for level in levels:
+        if not level or len(level) > LONGEST_LEVEL or not level.isprintable() or levels.count(level) > 1:
+            raise fields.refusal(
+                "levels", f"name every level once, in at most {LONGEST_LEVEL} letters that can be printed"
+            )
+    return Column(named.name, named.unit, cast(Values, values), tuple(levels))
 
 
 def _promise(fields: Fields) -> Promise:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from roundelay.agents.agreement.plan import Task
+from roundelay.agents.agreement.plan import CUSTOM, Task
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model, load_model
+from roundelay.agents.data.objectives import WithoutLooks
 from roundelay.agents.data.own_fit import OwnFit, compare_rows
 from roundelay.agents.data.reading import OwnRows
+from roundelay.agents.data.regressing import lengths_of
 from roundelay.agents.data.statistics import (
     Standard,
     first_moments,
@@ -33,7 +35,7 @@ MOST_ROWS, LEAST_ROUNDING, GRID = 2.0**53, 1e-9, 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class RowsFit:
+class RowsFit(WithoutLooks):
     """The rows of one site, standardised by what all sites sum under masks: first the moments, then the spreads."""
 
     task: Task
@@ -123,15 +125,25 @@ class RowsFit:
 
 def standard_of_all(task: Task, told: tuple[Vector, ...]) -> Standard | None:
     """The statistics that the sums before the fit tell; None where there are none."""
-    if not sums_of(task):
+    if task.regression is not None or not sums_of(task):
         return None
     return standard_of(told[0][1:], told[1][1:], [str(column) for column in task.features], task.standardise)
 
 
 def sums_of(task: Task) -> tuple[int, ...]:
-    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns, or under a promise, none."""
+    """n, Σx of each feature and Σt; then Σ(x − mean)² of each feature and of the target. Without columns, or under a promise, none.
+
+    A regression has its own.
+    """
+    if task.regression is not None:
+        return lengths_of(task.regression).before
     features = len(task.features)
-    return () if task.kind == "custom" or task.promise is not None else (features + 2, features + 1)
+    return () if task.kind == CUSTOM or task.promise is not None else (features + 2, features + 1)
+
+
+def looks_of(task: Task) -> tuple[int, ...]:
+    """How many numbers each of the sums has that follow the fit: those of a regression."""
+    return () if task.regression is None else lengths_of(task.regression).after
 
 
 def separable(task: Task) -> str:
@@ -222,8 +234,10 @@ def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> O
     ones is the last. The ridge then shrinks the intercept too.
     """
     whole_number("agents", agents, least=1)
-    if task.kind == "custom":
-        raise ValueError("A task of the kind custom has no rows to fit: load its objective instead.")
+    if not task.has_rows:
+        raise ValueError(
+            f"A task of the kind {task.kind} is not fitted to rows of features and a target: load what it is fitted to instead."
+        )
     if rows.features.shape[1] != len(task.features):
         raise ValueError(f"The rows have {rows.features.shape[1]} features, but the task has {len(task.features)}.")
     if rows.count > standard.rows:
@@ -251,7 +265,7 @@ def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:
     w = np.asarray(w, np.float64)
     if w.shape != (task.dim,):
         raise ValueError(f"The solution has the shape {w.shape}, but the task has {task.dim} unknowns.")
-    if task.kind == "custom":
+    if task.kind == CUSTOM:
         return Model(tuple((str(number), value) for number, value in enumerate(w.tolist())), 0.0, task.kind, "")
     scaling = _known_scaling(task, standard)
     slopes = w[: len(task.features)] / scaling.scale
@@ -279,7 +293,7 @@ def weights_of(task: Task, standard: Standard | None, model: Model) -> Vector:
             f'The model is a fit of the kind {model.kind} to "{harmless(model.target)}", but the task is {task.kind} with the target '
             f'"{task.target or ""}": start from another model, or from none.'
         )
-    custom = task.kind == "custom"
+    custom = task.kind == CUSTOM
     names = [str(number) for number in range(task.dim)] if custom else [str(column) for column in task.features]
     values = dict(model.coefficients)
     for name in names:

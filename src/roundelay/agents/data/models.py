@@ -14,6 +14,8 @@ from roundelay.agents.agreement.disk import USUAL, write_whole
 from roundelay.agents.agreement.plan import CUSTOM, Task, check_kind
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
+from roundelay.regression.regression import Regression
+from roundelay.regression.result import Result
 
 try:
     import msgspec
@@ -27,7 +29,8 @@ except ImportError:
 class Model:
     """A fit in raw units: target ≈ intercept + Σ coefficient·feature, or for labels the log-odds of the label 1.
 
-    `coefficients` pairs each feature, as "name [unit]", with its number. For "custom" they are the unknowns, by number.
+    `coefficients` pairs each feature, as "name [unit]", with its number. For "custom" they are the unknowns, by number; for "regression" the
+    coefficients by the names that the formula gives them, the constants of several equations among them.
     """
 
     coefficients: tuple[tuple[str, float], ...]
@@ -87,7 +90,8 @@ class SignedEnd:
 
     `reason`, `by` and `hop` are as the ring counts them, `told` has the sums before the fit, and `asked` and `totals` are the digests of
     all questions and of what they came to. `point` is that at which the ring ended, in its own units; it is empty where there are
-    too many unknowns, which stand in a file beside.
+    too many unknowns, which stand in a file beside. Of a regression `looks` has what all rows came to at that point, and `fitted` is the
+    digest of what was summed on the way there.
     """
 
     hop: int
@@ -98,6 +102,8 @@ class SignedEnd:
     totals: str
     point: tuple[float, ...]
     signatures: tuple[str, ...]
+    fitted: str = ""
+    looks: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,23 +131,37 @@ class ModelNotes:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a model's file holds."""
+    """What a model's file holds; of a `regression` also what was planned and, where it came to its end, the `result` with its tables."""
 
     model: Model
     about: ModelNotes
-    format: Literal[4]
+    format: Literal[4, 5]
+    result: Result | None = None
+    regression: Regression | None = None
 
 
-def write_model(path: str | Path, model: Model, about: ModelNotes) -> None:
+def write_model(
+    path: str | Path,
+    model: Model,
+    about: ModelNotes,
+    result: Result | None = None,
+    regression: Regression | None = None,
+) -> None:
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    _write(Path(path), text_of_model(StoredModel(model, about, 4)))
+    _write(Path(path), text_of_model(StoredModel(model, about, 5, result, regression)))
 
 
 def text_of_model(stored: StoredModel) -> bytes:
     """What stands in a model's file: there is one spelling of it."""
     content = msgspec.json.encode(stored, enc_hook=lambda value: value.tolist())
+    if stored.format == 4:  # there were no regressions yet
+        table = msgspec.json.decode(content)
+        for place, names in ((table, ("result", "regression")), (table["about"]["end"] or {}, ("fitted", "looks"))):
+            for name in names:
+                place.pop(name, None)
+        content = msgspec.json.encode(table)
     return msgspec.json.format(content, indent=2) + b"\n"
 
 

@@ -54,14 +54,30 @@ class Local(Protocol):
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
 
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """How many numbers each of the sums has that are formed once the fit is done, where there are any."""
+
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """What this site adds to the next sum, one of so many sites."""
 
     def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
         """Refuse a last total that can't be a sum over so many sites, this one among them."""
 
+    def refusal(self, told: tuple[Vector, ...]) -> str:
+        """Why nothing can be fitted to the rows of all sites, as everybody can see from these sums; empty where it can."""
+
     def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
         """The site's own function, once all sums are known."""
+
+    def start(self, told: tuple[Vector, ...]) -> Vector | None:
+        """Where all begin, by all sums; None for the origin."""
+
+    def look(self, told: tuple[Vector, ...], seen: tuple[Vector, ...], point: Vector) -> Vector:
+        """What this site adds to the next sum after the fit, at the point where it stands, after what was `seen` there."""
+
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
+        """Refuse a total of the first look that can't be a sum with this site among it."""
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""
@@ -85,8 +101,29 @@ def slopes_of(problem: OwnProblem) -> Vector:
     return np.abs(slopes) @ np.abs(features) * problem.scales[0]
 
 
+class WithoutLooks:
+    """A site's part of a fit of which nothing is asked but the fit, which begins at the origin and refuses nothing."""
+
+    looks: tuple[int, ...] = ()
+
+    def refusal(self, told: tuple[Vector, ...]) -> str:
+        """Nothing is refused."""
+        return ""
+
+    def start(self, told: tuple[Vector, ...]) -> Vector | None:
+        """The origin."""
+        return None
+
+    def look(self, told: tuple[Vector, ...], seen: tuple[Vector, ...], point: Vector) -> Vector:
+        """There are no looks."""
+        raise ValueError("This fit has nothing to be looked at once it is done.")
+
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
+        """There are no looks."""
+
+
 @dataclass(frozen=True, eq=False)
-class Known:
+class Known(WithoutLooks):
     """A function that needs no sums."""
 
     function: OwnProblem

@@ -7,7 +7,7 @@ follows bit for bit from what is, before it leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.data.fitting import looks_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
 from roundelay.agents.protocol.signing import End
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
     HESSIANS,
+    LOOKS,
     STEP,
     VALUES,
     Asked,
@@ -54,7 +56,7 @@ ASIDE = 1e-3
 FARTHEST = 1e100
 # What arithmetic says of totals that no data have.
 UNUSABLE: tuple[type[Exception], ...] = (ValueError, ArithmeticError)
-WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION)
+WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION, *LOOKS)
 # What stands before the point in the baton that tells how a run ends.
 ENDING = 1
 
@@ -75,8 +77,8 @@ class Answered(NamedTuple):
 class Questions:
     """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet.
 
-    `chain` is a digest of all that was told and asked up to the last question, and `totals` one of what all questions came to, as
-    this member was told in the end; `doubt` says what of that was not as agreed.
+    `chain` is a digest of all that was told and asked up to the last question, and `fitted` one of what all questions but the looks came
+    to, as this member was told in the end; `doubt` says what of that was not as agreed.
     """
 
     place: Place | None = None
@@ -86,7 +88,7 @@ class Questions:
     doubt: str = ""
     numbers: int = 0
     chain: bytes = b""
-    totals: bytes = b""
+    fitted: bytes = b""
 
     def note(self, one: Answered, count: int = 0) -> None:
         """Keep it, and have it written; a new question adds so many numbers to those that will be told."""
@@ -94,27 +96,26 @@ class Questions:
         self.changed.add(one.number)
         self.numbers += count
 
-    def take_up(self, answered: list[Answered], dim: int) -> None:
-        """What the journal has of this epoch."""
-        self.answered = answered
+    def take_up(self, answered: list[Answered], numbers: int) -> None:
+        """What the journal has of this epoch: the questions, and how many numbers their totals have."""
+        self.answered, self.numbers = answered, numbers
         if not answered:  # that of another epoch tells nothing
-            self.chain, self.totals, self.doubt = b"", b"", ""
-        self.numbers = sum(numbers_asked(asked_in(one.kind), dim) for one in answered)
+            self.chain, self.fitted, self.doubt = b"", b"", ""
 
     def written(self) -> None:
         """All is on disk: what is too long to be told in the end need not be in memory too."""
         self.changed.clear()
         if self.numbers > MOST_TOLD:
-            self.answered = [one._replace(total=None) for one in self.answered]
+            self.answered = [one if asked_in(one.kind) in LOOKS else one._replace(total=None) for one in self.answered]
 
 
 def question_sizes(plan: RingPlan) -> dict[int, int]:
     """How many numbers the baton of each kind of question has, of those that the plan's optimiser may ask; none for a token."""
     if plan.choice is None:
         return {}
-    dim, words = plan.dim, plan.algorithm.grid.words
+    dim, words, looks = plan.dim, plan.algorithm.grid.words, looks_of(plan.task)
     return {
-        kind: numbers_told(kind, dim) + words * (numbers_asked(asked, dim) + 1)  # the last is the count
+        kind: numbers_told(kind, dim, looks) + words * (numbers_asked(asked, dim, looks) + 1)  # the last is the count
         for asked in plan.choice.optimiser.asks
         for kind in kinds_of(asked)
     }
@@ -124,7 +125,7 @@ def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None
     """The points at which these questions were answered, as far as they were kept; without a start the origin was the first."""
     place, points = Place(np.zeros(plan.dim) if start is None else start, np.zeros(0)), []
     for one in answered:
-        if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim):
+        if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim, looks_of(plan.task)):
             break
         place = question_of(one.kind, one.told, plan.dim).moved(place)
         points.append(place.point)
@@ -135,6 +136,13 @@ def digest_of(told: Iterable[Vector]) -> bytes:
     """A digest of the sums that all were told, each behind its length."""
     pieces = (np.ascontiguousarray(total, "<f8").tobytes() for total in told)
     return sha256(b"".join(len(piece).to_bytes(8, "little") + piece for piece in pieces)).digest()
+
+
+def digest_of_totals(fitted: bytes, looks: Sequence[Vector]) -> bytes:
+    """A digest of what all questions came to: that of the fit's, and with looks one of it and of what was seen, one behind the other."""
+    if not looks:
+        return fitted
+    return sha256(fitted + b"".join(np.ascontiguousarray(look, "<f8").tobytes() for look in looks)).digest()
 
 
 def following(chain: bytes, kind: int, told: Vector) -> bytes:
@@ -154,6 +162,7 @@ class Asking:
         self.algorithm: SealedLaps = holder.plan.algorithm
         assert holder.plan.choice is not None
         self.optimiser = holder.plan.choice.optimiser
+        self.looks = looks_of(holder.plan.task)
         self.noise = holder.plan.noise
         self.held = Questions()
         # Totals of this epoch as they stand on disk, for a replay; places at which this member answered in other epochs.
@@ -170,19 +179,19 @@ class Asking:
         """What is to be found, from where."""
         problem, plan = self.holder.problem, self.plan
         least, why = self.holder.local.no_minimiser(self.holder.held.told)
-        if not self.algorithm.regulariser.is_zero:
+        if not plan.regulariser.is_zero:
             least = -np.inf  # which ends what would go on for ever
         return Goal(
             plan.dim,
             plan.agents,
-            self.algorithm.regulariser,
+            plan.regulariser,
             plan.stopping.tolerance or 0.0,
             problem.has_values,
             problem.has_hessians,
             start,
             least,
             why,
-            plan.stopping.questions,
+            plan.stopping.questions - (1 + len(self.looks) if self.looks else 0),  # so that the looks are asked too
             plan.noise,
         )
 
@@ -199,9 +208,29 @@ class Asking:
                 )
 
     def start(self) -> Vector | None:
-        """Where all stand before the first question: the model of an earlier run, or the origin."""
-        holder = self.holder
-        return holder.warm(holder.held.told) if self.plan.warm and holder.warm is not None else None
+        """Where all stand before the first question: the model of an earlier run, what follows from the sums, or the origin."""
+        holder, told = self.holder, self.holder.held.told
+        if self.plan.warm and holder.warm is not None:
+            return holder.warm(told)
+        return holder.local.start(told) if len(told) == len(holder.local.sums) and not self.refusal else None
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing is asked, as it follows from the sums before; empty where there is something to be fitted."""
+        return self.holder.local.refusal(self.holder.held.told)
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no best model."""
+        return self.refusal or self.goal(None).why_none
+
+    def asked(self, kind: int) -> int:
+        """How many numbers the answer to a kind of question has."""
+        return numbers_asked(asked_in(kind), self.plan.dim, self.looks)
+
+    def told_with(self, kind: int) -> int:
+        """How many numbers are told with a kind of question."""
+        return numbers_told(kind, self.plan.dim, self.looks)
 
     @property
     def place(self) -> Place:
@@ -213,9 +242,15 @@ class Asking:
 
     @property
     def ending(self) -> int:
-        """How many numbers a frozen baton has: the residual, the point, and the totals where they are not too many."""
-        told = self.held.numbers
-        return ENDING + self.plan.dim + (told if told <= MOST_TOLD else 0)
+        """How many numbers a frozen baton has: the residual, the point, and the totals, those of the looks alone where all are too many."""
+        return ENDING + self.plan.dim + sum(self.asked(one.kind) for one in self._told_in_the_end)
+
+    @property
+    def _told_in_the_end(self) -> list[Answered]:
+        """The questions whose totals everybody is told at the end."""
+        if self.held.numbers <= MOST_TOLD:
+            return self.held.answered
+        return [one for one in self.held.answered if asked_in(one.kind) in LOOKS]
 
     # ------------------------------------------------------------ the first member
 
@@ -225,6 +260,10 @@ class Asking:
         self._optimising = self.optimiser.questions(self.goal(start))
         question = next(self._optimising)
         return self._ask(question if self.plan.epoch == 0 else replace(question, point=start))
+
+    def refused(self) -> HandOver:
+        """Nothing can be fitted to the rows of all sites, as everybody has been told: that is the end."""
+        return self.holder.freeze(Reason.NO_MINIMUM, self.holder.first_hop, self._at_the_end([]))
 
     def _start_of_epoch(self) -> Vector | None:
         """Where an epoch begins: beside the last point, since what was asked there was asked with other members."""
@@ -249,7 +288,7 @@ class Asking:
         """The lap is closed: the masks have cancelled, and the optimiser is told the total."""
         held, dim = self.held, self.plan.dim
         last = held.answered[-1]
-        summed, count = np.split(baton.numbers[numbers_told(last.kind, dim) :], [-self.algorithm.grid.words])
+        summed, count = np.split(baton.numbers[self.told_with(last.kind) :], [-self.algorithm.grid.words])
         if not np.array_equal(count, self.plan.agents * self._one):
             raise BatonError(
                 f"The masks of question {last.number} did not cancel: not all members were told the same, or one has another ring file or "
@@ -297,11 +336,15 @@ class Asking:
         return self._optimising
 
     def _end(self, reason: Reason, wished: int = 0) -> HandOver:
-        held = self.held
-        kept = [one.total for one in held.answered if one.total is not None]
-        told = kept if self.ending > ENDING + self.plan.dim else []
-        numbers = np.concatenate([[held.residual], self.place.point, *told])
-        return self.holder.freeze(reason, self.holder.first_hop + len(held.answered), numbers, wished)
+        on_disk = dict(enumerate(self.on_disk()))
+        told = [on_disk[one.number] if one.total is None else one.total for one in self._told_in_the_end]
+        return self.holder.freeze(
+            reason, self.holder.first_hop + len(self.held.answered), self._at_the_end(told), wished
+        )
+
+    def _at_the_end(self, told: list[Vector]) -> Vector:
+        residual = self.held.residual if self.held.answered else 0.0
+        return np.concatenate([[residual], self.place.point, *told])
 
     # ------------------------------------------------------------ every member
 
@@ -313,7 +356,7 @@ class Asking:
         return self.holder.pass_on(baton, lap, self._answer)
 
     def _answer(self, baton: Baton) -> Baton:
-        told = numbers_told(baton.purpose, self.plan.dim)
+        told = self.told_with(baton.purpose)
         question = question_of(baton.purpose, baton.numbers[:told].view(np.float64), self.plan.dim)
         words = self._words(baton.hop - self.holder.first_hop, question)
         added = self.algorithm.grid.add(baton.numbers[told:], words)
@@ -337,7 +380,7 @@ class Asking:
         kind, told = question.kind, question.told
         self.held.chain = following(self.held.chain or self.beginning, kind, told)
         self.held.place = Place(np.array(place.point), np.array(place.direction))
-        kept = np.array(told) if len(told) <= MOST_TOLD // 100 else None
+        kept = np.array(told) if len(told) <= MOST_TOLD // 100 or question.asked in LOOKS else None
         self.held.note(Answered(number, kind, kept, None), count)
         holder.held.hop = holder.first_hop + number + 1
         turn = self.turn_of(number)
@@ -347,10 +390,23 @@ class Asking:
     def _plain(self, number: int, question: Question, place: Place) -> Words:
         """The answer as it is."""
         holder, grid = self.holder, self.algorithm.grid
-        answer = answers(holder.problem, question.asked, place)[0]
+        looks = question.asked in LOOKS
+        answer = self._look(question) if looks else answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
             raise holder.not_finite(f"answer to question {number}")
         return grid.encode(answer, self.plan.agents, "The largest number of this site's answer")
+
+    def _look(self, question: Question) -> Vector:
+        """What this member sees where the fit stands."""
+        holder = self.holder
+        told, point = holder.held.told, self.place.point
+        if question.seen is None:
+            return holder.local.look(told, (), point)
+        try:
+            holder.local.check_seen(told, question.seen, point)
+        except ValueError as error:
+            raise holder.deceived("What is told of the first look", error) from None
+        return holder.local.look(told, (question.seen,), point)
 
     def _with_noise(self, number: int, place: Place) -> Words:
         """The clipped records and this member's share of the noise, which is the same again whenever this question is."""
@@ -399,13 +455,28 @@ class Asking:
             raise BatonError(
                 f"Question {number} is not one of the {len(self.noise.laps)} laps with noise that were planned: more would cost more than ε."
             )
-        told = baton.numbers[: numbers_told(baton.purpose, self.plan.dim)].view(np.float64)
+        told = baton.numbers[: self.told_with(baton.purpose)].view(np.float64)
         if not all_finite(told):
             raise BatonError("The baton tells a number that is not finite.")
+        if adds and self.looks:
+            self._check_look(asked_in(baton.purpose))
         if self.noise is not None and np.abs(told).max(initial=0.0) > FARTHEST:
             raise BatonError("The baton tells a point beyond all measure, where no record's answer could be clipped.")
         if adds:
             self._check_new(baton, told)
+
+    def _check_look(self, asked: Asked) -> None:
+        """The looks are at the point where the fit stands, one after the other, each once, and nothing is asked after them."""
+        before = asked_in(self.held.answered[-1].kind) if self.held.answered else Asked.NOTHING
+        wanted = {Asked.FIRST_LOOK: Asked.SECOND_LOOK}.get(before)
+        if before == Asked.SECOND_LOOK or (wanted is not None and asked != wanted):
+            raise BatonError("The fit is done, and has been looked at: nothing else is asked at any other point.")
+        if (asked == Asked.SECOND_LOOK and wanted is None) or (
+            asked == Asked.FIRST_LOOK and before in WITHOUT_GRADIENT
+        ):
+            raise BatonError(
+                "The baton asks for a look, but the fit does not stand anywhere yet, or was not looked at before."
+            )
 
     def _check_new(self, baton: Baton, told: Vector) -> None:
         """Refuse a place at which this member has answered with other members."""
@@ -440,6 +511,10 @@ class Asking:
                 "The baton ends the run at another point than the one at which this member was asked last: it would not be what the "
                 "sites have found."
             )
+        if not (number or self.refusal):
+            raise BatonError(
+                "The baton ends the run before anything was asked, though there is something to be fitted."
+            )
         if baton.content >> self.me & 1 and not self.holder.held.wished:
             raise BatonError(
                 f"The baton says that {self.plan.members[self.me].name} asked the ring to stop, which it did not: somebody has ended it in "
@@ -449,11 +524,30 @@ class Asking:
     def end_in(self, baton: Baton) -> End:
         """The end that a baton tells: with its totals where it is frozen, later with those that this member was told then."""
         numbers = np.array(baton.numbers[ENDING : ENDING + self.plan.dim])
-        totals = self._digest_of_totals(baton) if baton.phase == Phase.FROZEN else self.held.totals
+        totals = self.totals
+        if baton.phase == Phase.FROZEN:
+            totals = digest_of_totals(self._digest_of_fit(baton), [one for one in [self._looks_in(baton)] if len(one)])
         return self.holder.end_at(baton.hop, baton.purpose, self._ended_by(baton), numbers, self.held.chain, totals)
 
-    def _digest_of_totals(self, baton: Baton) -> bytes:
-        return sha256(np.ascontiguousarray(baton.numbers[ENDING + self.plan.dim :], "<f8").tobytes()).digest()
+    def _digest_of_fit(self, baton: Baton) -> bytes:
+        end = len(baton.numbers) - len(self._looks_in(baton))
+        return sha256(np.ascontiguousarray(baton.numbers[ENDING + self.plan.dim : end], "<f8").tobytes()).digest()
+
+    def _looks_in(self, baton: Baton) -> Vector:
+        """The totals of the looks, which come last."""
+        count = sum(self.asked(one.kind) for one in self.held.answered if asked_in(one.kind) in LOOKS)
+        return baton.numbers[len(baton.numbers) - count :]
+
+    @property
+    def seen(self) -> tuple[Vector, ...]:
+        """What all rows came to where the fit stands, as far as it was looked at and this member was told."""
+        looks = (one.total for one in self.held.answered if asked_in(one.kind) in LOOKS)
+        return tuple(total for total in looks if total is not None)
+
+    @property
+    def totals(self) -> bytes:
+        """A digest of what all questions came to."""
+        return digest_of_totals(self.held.fitted, self.seen)
 
     def _ended_by(self, baton: Baton) -> int:
         """Who wished to stop, or the first member, who ends it."""
@@ -474,12 +568,18 @@ class Asking:
     def take_totals(self, baton: Baton) -> None:
         """Before this member signs the end: whoever was told the totals replays what was asked."""
         held = self.held
-        held.totals = self._digest_of_totals(baton)
-        totals = list(self._told_totals(baton.numbers[ENDING + self.plan.dim :]))
-        held.residual = self._residual_of(totals, float(baton.numbers[0]))
-        if self.noise is not None:  # what it did to the model follows from them, also after a restart
-            for one, total in zip(tuple(held.answered), totals, strict=False):
+        held.fitted = self._digest_of_fit(baton)
+        totals = self._told_totals(baton)
+        for one, total in zip(tuple(self._told_in_the_end), totals, strict=True):
+            # What was seen, and what noise did to the model, follow from them, also after a restart.
+            if self.noise is not None or asked_in(one.kind) in LOOKS:
                 held.note(one._replace(total=np.array(total)))
+        if len(totals) < len(held.answered):
+            totals = []
+        held.residual = self._residual_of(totals, float(baton.numbers[0]))
+        if not held.answered:  # it ends since nothing can be fitted, as this member has found too
+            held.doubt = ""
+            return
         held.doubt = (
             self.replayed_doubt(totals, Reason(baton.purpose))
             if totals
@@ -513,13 +613,10 @@ class Asking:
             optimising.close()
         return None
 
-    def _told_totals(self, numbers: Vector) -> Iterator[Vector]:
-        begin = 0
-        for one in self.held.answered:
-            count = numbers_asked(asked_in(one.kind), self.plan.dim)
-            if len(numbers):
-                yield numbers[begin : begin + count]
-            begin += count
+    def _told_totals(self, baton: Baton) -> list[Vector]:
+        """The totals in a frozen baton."""
+        counts = [self.asked(one.kind) for one in self._told_in_the_end]
+        return np.split(baton.numbers[ENDING + self.plan.dim :], np.cumsum(counts)[:-1]) if counts else []
 
     def replayed_doubt(self, totals: list[Vector], reason: Reason) -> str:
         """Replay the agreed optimiser on the totals: the first question that it would not have asked, or another end; empty if none."""
@@ -533,7 +630,8 @@ class Asking:
                 told = question.told if self.plan.epoch == 0 or one.number else one.told
                 if one.told is None or told is None:
                     return "A question was too long to be kept, and was not replayed."
-                if asked_in(one.kind) != question.asked or not _alike(told, one.told):
+                same = np.array_equal if question.asked in LOOKS else _alike
+                if asked_in(one.kind) != question.asked or not same(told, one.told):
                     return (
                         f"Question {one.number + 1} is not one that the agreed optimiser would have asked: {asker}, who asks, may have "
                         "wanted to know the sum of all sites' functions elsewhere."

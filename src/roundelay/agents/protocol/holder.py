@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.data.fitting import looks_of
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, digest_of, question_sizes
 from roundelay.agents.protocol.baton import (
@@ -153,7 +154,9 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
     words = tuple(STATISTICS.words * count for count in counts)
     if questions:
         done = ENDING + plan.dim
-        return Layout(plan.agents, done + MOST_TOLD, done, words, tuple(counts), questions)
+        return Layout(
+            plan.agents, done + max(MOST_TOLD, sum(looks_of(plan.task))), done, words, tuple(counts), questions
+        )
     token, shares = plan.vectors * plan.dim, STATISTICS.words * plan.dim if has_shares(plan.method) else 0
     return Layout(plan.agents, token, token, (*words, plan.dim), (*counts, 0), shares=shares)
 
@@ -336,10 +339,17 @@ class Holder:
             )
         known, sums = len(self.held.told), len(self.local.sums)
         needed = min(baton.purpose, sums) if baton.phase in (Phase.SUM, Phase.TELL) else sums
+        if self._is_refused(baton):
+            needed = 0
         if known < needed:
             raise BatonError(
                 f"The baton, of the phase {baton.phase.name}, came before sum {known} was told, from which it follows."
             )
+
+    def _is_refused(self, baton: Baton) -> bool:
+        """Whether the baton ends the run because nothing can be fitted, and this member finds so by the sums that it was told."""
+        ends = baton.phase in (Phase.FROZEN, Phase.DONE) and baton.purpose == Reason.NO_MINIMUM
+        return ends and self.asking is not None and bool(self.asking.refusal)
 
     def _check_place(self, baton: Baton) -> None:
         """A hop or a step of a lap must be this member's and within the ring's agreement, and no hop is made twice."""
@@ -514,9 +524,13 @@ class Holder:
         try:
             self.local.check_told((*self.held.told[:purpose], total), self.plan.agents)
         except ValueError as error:
-            raise DeceivedError(
-                f"{what} can't be right. {error} The agent stops, and nothing of this is kept: ask the other sites what they were told."
-            ) from None
+            raise self.deceived(what, error) from None
+
+    def deceived(self, what: str, error: ValueError) -> DeceivedError:
+        """What to say where something that was told can't be."""
+        return DeceivedError(
+            f"{what} can't be right. {error} The agent stops, and nothing of this is kept: ask the other sites what they were told."
+        )
 
     def _heard(self, baton: Baton) -> Baton:
         self.held.told = (*self.held.told[: baton.purpose], np.array(baton.numbers))
@@ -525,6 +539,8 @@ class Holder:
     def _after_told(self, purpose: int) -> HandOver | None:
         """What follows after sum `purpose` is known to all."""
         following = purpose + 1
+        if self.asking is not None and self.asking.refusal:
+            return self.asking.refused()
         if following < len(self.local.sums):
             return self._tell(following) if following < len(self.held.told) else self._sum(following)
         if self.asking is not None:
@@ -699,7 +715,7 @@ class Holder:
         """How the run ended for this member."""
         held, asked = (
             self.held,
-            (b"", b"") if self.asking is None else (self.asking.held.chain, self.asking.held.totals),
+            (b"", b"") if self.asking is None else (self.asking.held.chain, self.asking.totals),
         )
         assert held.reason is not None and held.final is not None
         return self.end_at(held.hop, held.reason, held.ended_by, held.final, *asked)

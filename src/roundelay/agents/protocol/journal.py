@@ -25,7 +25,7 @@ from roundelay.agents.protocol.baton import Phase, Reason
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.migrations import Migration, steps_between
 from roundelay.agents.protocol.wire import checksum_of
-from roundelay.algorithms.sealed.questions import Place
+from roundelay.algorithms.sealed.questions import LOOKS, Place, asked_in
 
 # Whoever changes it writes a step into migrations.py, so that a run which is going on survives.
 FORMAT = 5
@@ -98,7 +98,7 @@ class Record:
 
 # begun, visits, summed, largest jump, hop, asked, wished, ended by, reason (−1: none), whether there is an estimate, how many own vectors,
 # residual;
-# then the lengths of what is no number: the signatures under the end, the chain of questions, the digest of totals, the doubt.
+# then the lengths of what is no number: the signatures under the end, the chain of questions, the digest of what the fit's came to, the doubt.
 _ABOUT = struct.Struct("<qqqdqqqqqqqd4I")
 
 
@@ -109,7 +109,7 @@ def record_of(holder: Holder) -> Record:
         own: tuple[NDArray[np.float64], ...] = (held.x[me], held.y[me], held.share[me])
     else:
         own = () if asking.held.place is None else tuple(asking.held.place)
-    asked = (b"", b"", b"") if asking is None else (asking.held.chain, asking.held.totals, asking.held.doubt.encode())
+    asked = (b"", b"", b"") if asking is None else (asking.held.chain, asking.held.fitted, asking.held.doubt.encode())
     texts = (held.signatures, *asked)
     about = _ABOUT.pack(
         held.begun, held.visits, held.summed, held.largest_jump, held.hop, held.asked, held.wished, held.ended_by,
@@ -140,7 +140,7 @@ def take_up(holder: Holder, record: Record) -> None:
             *lengths,
         ) = _ABOUT.unpack_from(record.about)
         ends = np.cumsum([_ABOUT.size, *lengths]).tolist()
-        held.signatures, chain, totals, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
+        held.signatures, chain, fitted, doubt = (record.about[begin:end] for begin, end in pairwise(ends))
     except struct.error as error:
         raise DamagedError(f"a record can't be read ({error})") from None
     own, rest = record.vectors[:count], record.vectors[count:]
@@ -148,7 +148,7 @@ def take_up(holder: Holder, record: Record) -> None:
         held.x[holder.me], held.y[holder.me], held.share[holder.me] = own
     else:
         asking.held.place, asking.held.residual = Place(*own) if own else None, residual
-        asking.held.chain, asking.held.totals, asking.held.doubt = chain, totals, doubt.decode()
+        asking.held.chain, asking.held.fitted, asking.held.doubt = chain, fitted, doubt.decode()
     held.begun, held.visits, held.summed, held.largest_jump = bool(begun), visits, summed, largest_jump
     held.hop, held.asked, held.wished, held.ended_by = hop, asked, bool(wished), ended_by
     held.reason = None if reason < 0 else Reason(reason)
@@ -331,6 +331,8 @@ class Journal:
             for number, kind, told, total, beside, checksum in rows:
                 if not beside and _checksum((epoch, number, kind), [told or b"", total or b""]) != checksum:
                     raise DamagedError("the checksum of a question is wrong")
+                if beside and asked_in(kind) in LOOKS:  # of which the result is made
+                    total = self._file(f"total-{epoch}", number).read_bytes()
                 found.append(Answered(number, kind, _numbers(told), _numbers(total)))
             return found
 

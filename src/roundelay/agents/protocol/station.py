@@ -128,7 +128,8 @@ class Station:
     def _take_up_questions(self, asking: Asking) -> None:
         """The questions of this epoch, and where this member answered in earlier ones."""
         journal, epoch = self.journal, self.plan.epoch
-        asking.held.take_up(journal.questions(epoch), self.plan.dim)
+        answered = journal.questions(epoch)
+        asking.held.take_up(answered, sum(asking.asked(one.kind) for one in answered))
         asking.on_disk = lambda: journal.totals(epoch)
         asking.elsewhere = []
         for before in range(epoch):

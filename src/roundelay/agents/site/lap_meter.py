@@ -11,7 +11,7 @@ from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.own_attacks import LapEvidence
-from roundelay.algorithms.sealed.questions import asked_in, numbers_asked, numbers_told
+from roundelay.algorithms.sealed.questions import LOOKS, asked_in
 from roundelay.kernels import Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal, seal_with
@@ -34,7 +34,7 @@ def lap_evidence(member: Holder, rows: list[Passage], secrets: PairSecrets) -> L
         about = chains[one.number]
         grid, count, turn = (
             asking.algorithm.grid,
-            numbers_asked(asked_in(one.kind), plan.dim),
+            asking.asked(one.kind),
             asking.turn_of(one.number),
         )
         lifted = grid.negative(seal_with(secrets, member.me, np.array(partners), count, turn, grid, about))
@@ -66,9 +66,11 @@ def added_words(rows: list[Passage], asking: Asking) -> Iterator[tuple[Answered,
             continue  # another lap, or one that meets this member again, where it only relays
         seen.add(number)
         one = answered[number]
+        if asked_in(one.kind) in LOOKS:
+            continue  # sums of which no attack takes anything
         if row.sent is None or one.told is None or (row.received is None and not starts):
             continue  # too long to be kept
-        told, grid = numbers_told(one.kind, plan.dim), asking.algorithm.grid
+        told, grid = asking.told_with(one.kind), asking.algorithm.grid
         left = np.frombuffer(row.sent, np.uint64)[told : -grid.words]  # without the count of members
         if not len(left):
             continue

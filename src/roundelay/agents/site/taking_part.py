@@ -35,6 +35,8 @@ from roundelay.agents.data.models import (
 )
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.data.own_fit import NOTHING, OwnFit
+from roundelay.agents.data.regressing import Outcome, outcome_of
+from roundelay.agents.data.statistics import Standard
 from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
@@ -50,9 +52,10 @@ from roundelay.agents.site.metering import (
 )
 from roundelay.agents.site.status import PrivacyStatus, Watch
 from roundelay.agents.site.whereabouts import Presence
-from roundelay.agents.site.why_it_ended import hops_of, why_it_ended
+from roundelay.agents.site.why_it_ended import hops_of, questions_of, why_it_ended
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
+from roundelay.regression.result import Result
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
 LOOK_EVERY = 0.25
@@ -87,7 +90,7 @@ class SiteOptions:
 class Ending:
     """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data.
 
-    `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
+    `result` has the tables of a regression. `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
     """
 
     model: Model
@@ -95,6 +98,7 @@ class Ending:
     estimate: Vector
     own_fit: OwnFit | None = None
     unconfirmed: str = ""
+    result: Result | None = None
 
 
 @dataclass(eq=False)
@@ -308,12 +312,12 @@ class Site:
         plan, me, held = signed.plan, holder.me, holder.held
         assert held.estimate is not None
         self._forget_mask_keys()
-        standard = self.local.standard(held.told)
-        large = stands_beside(plan.task)
-        model = BESIDE if large else model_of(plan.task, standard, held.estimate)
         asking = holder.asking
         if held.reason == Reason.NO_MINIMUM and asking is not None:
-            raise NoMinimumError(asking.held.doubt or asking.goal(None).why_none)
+            raise NoMinimumError(asking.held.doubt or asking.why_none)
+        standard = self.local.standard(held.told)
+        large = stands_beside(plan.task)
+        model, result = _outcome(holder, standard)
         disagreement = float(np.linalg.norm(held.x[me] - held.estimate)) if asking is None else 0.0
         notes = ModelNotes(
             run=plan.run,
@@ -332,12 +336,12 @@ class Site:
         if self.options.model is not None:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
-            write_model(self.options.model, model, notes)
-        return Ending(model, notes, held.estimate)
+            write_model(self.options.model, model, notes, result, plan.task.regression)
+        return Ending(model, notes, held.estimate, result=result)
 
     def _own_fit(self, plan: RingPlan, ending: Ending) -> OwnFit | None:
         """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
-        regulariser: Any = getattr(plan.algorithm, "regulariser", NOTHING)
+        regulariser: Any = NOTHING if plan.task.regression else getattr(plan.algorithm, "regulariser", NOTHING)
         if hasattr(regulariser, "weight"):  # that of the ring is for N times the pooled function
             regulariser = replace(regulariser, weight=regulariser.weight / plan.agents)
         found = self.local.own_fit(ending.estimate, ending.model, regulariser)
@@ -347,6 +351,17 @@ class Site:
         return found
 
 
+def _outcome(holder: Holder, standard: Standard | None) -> Outcome:
+    """The model in the units of the data, and of a regression its tables."""
+    plan, held, asking = holder.plan, holder.held, holder.asking
+    assert held.estimate is not None
+    if plan.task.regression is None or asking is None:
+        return Outcome(BESIDE if stands_beside(plan.task) else model_of(plan.task, standard, held.estimate), None)
+    names, converged = tuple(one.name for one in plan.members), held.reason == Reason.CONTENT
+    questions = questions_of(plan, held.hop)
+    return outcome_of(plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged)
+
+
 def _signed_end(holder: Holder, large: bool) -> SignedEnd:
     """What all members have signed, for whoever reads the model."""
     end, held = holder.end, holder.held
@@ -354,6 +369,7 @@ def _signed_end(holder: Holder, large: bool) -> SignedEnd:
     return SignedEnd(
         end.hop, end.reason, end.by, tuple(tuple(total.tolist()) for total in held.told), end.asked.hex(), end.totals.hex(),
         () if large and np.array_equal(end.point, held.estimate) else tuple(end.point.tolist()), tuple(one.hex() for one in pieces_of(held.signatures, SIGNATURE)),
+        *(() if holder.asking is None else (holder.asking.held.fitted.hex(), tuple(tuple(one.tolist()) for one in holder.asking.seen))),
     )  # fmt: skip
 
 

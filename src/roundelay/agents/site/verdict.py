@@ -13,6 +13,7 @@ from roundelay.algorithms.parts.defences import conceal_nothing
 from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
 from roundelay.algorithms.token.incremental import IADMM
 from roundelay.networks.network_checks import join_names
+from roundelay.regression.regression import Regression
 
 
 class Verdict(NamedTuple):
@@ -40,6 +41,10 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
             f"Everybody is told sums over all {plan.agents} sites: how the sites' objectives do at each point that is asked about, and how "
             "they change there. And the model."
         )
+    elif plan.task.regression is not None:
+        yield f"Everybody is told these sums over all {plan.agents} sites, and no part of them by itself: {'; '.join(plan.task.told)}."
+        yield "For each model that is tried, how well it fits all rows and how that changes with the model; and the model, with all that follows."
+        yield _small_cells(plan.task.regression)
     else:
         whole = ", and the squares and products of all columns" if plan.task.problem.is_quadratic else ""
         yield (
@@ -47,6 +52,13 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
             f"column{whole}; and for each model that is tried, how well it fits all rows and how that changes with the model. And the model."
         )
     yield proven_in_words(plan)
+
+
+def _small_cells(regression: Regression) -> str:
+    return (
+        f"Cells of Table 1 and of the pictures with fewer than {regression.least} rows of all sites are not printed; but whoever keeps what is "
+        "told sees them, though not at which site these rows are. A site's policy can have it that no such cell comes from its rows (least_level)."
+    )
 
 
 def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
@@ -63,7 +75,7 @@ def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
 
 
 def _by_token(plan: RingPlan, me: int | None) -> Iterator[str]:
-    if plan.task.kind != CUSTOM:
+    if plan.task.has_rows:
         yield (
             f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, and the sum and the spread of each "
             "column. And the model."
@@ -111,14 +123,14 @@ def _known(plan: RingPlan, me: int | None) -> frozenset[str]:
 
     hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
     start = hiding if masks_of(plan).hide and not _open(plan, me) else ZeroStart()
-    quadratic = plan.task.kind != CUSTOM and plan.task.problem.is_quadratic
+    quadratic = plan.task.is_quadratic
     found = identifiable(IADMM(rho=method.rho, start=start), dim=2, model="quadratic" if quadratic else "unknown")
     return frozenset(one.quantity for one in found.quantities if one.wholly)
 
 
 def _worked_out(plan: RingPlan, known: frozenset[str]) -> str:
     task = plan.task
-    if task.kind == CUSTOM or not task.problem.is_quadratic:
+    if not task.is_quadratic:
         slope = "the slope of your objective" if task.kind == CUSTOM else "the slope of your rows' loss"
         if "y" in known:
             return f"{slope} at each model that comes by. Where you have few rows, they may follow from that one by one"
@@ -148,7 +160,7 @@ def _hidden(plan: RingPlan, me: int | None) -> str:
             "All other sites are neighbours here, and of any sum they know all but one part, so that no start hides it."
         )
     if masks.hide:
-        what = "The slopes themselves stay" if plan.task.kind == CUSTOM or not plan.task.problem.is_quadratic else (
+        what = "The slopes themselves stay" if not plan.task.is_quadratic else (
             f"How your features go with {plan.task.target} (X't) stays"
         )  # fmt: skip
         return f"{what} hidden under the masks of the start, from any {plan.agents - 2} sites together: all {plan.agents - 1} others together know it."

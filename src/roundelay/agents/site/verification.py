@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +14,6 @@ from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import model_of, standard_of_all
 from roundelay.agents.data.models import (
     BESIDE,
-    Model,
     ModelNotes,
     SignedEnd,
     StoredModel,
@@ -20,13 +22,17 @@ from roundelay.agents.data.models import (
     stands_beside,
     text_of_model,
 )
+from roundelay.agents.data.regressing import as_planned, outcome_of
 from roundelay.agents.data.statistics import Standard, pack
-from roundelay.agents.protocol.asking import digest_of
+from roundelay.agents.protocol.asking import digest_of, digest_of_totals
 from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.signing import SIGNATURE, Certificates, End, unsigned
 from roundelay.agents.site.why_it_ended import hops_of, questions_of, why_it_ended
 from roundelay.kernels import Vector
 from roundelay.networks.network_checks import join_names
+
+# In parts of a number.
+LIKENESS = 1e-6
 
 
 def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
@@ -62,10 +68,9 @@ def verify_model(path: Path, signed: SignedPlan) -> StoredModel:
         raise ValueError(
             f"{names} {'has' if len(missing) == 1 else 'have'} not signed what {path} says: the file was changed, or is no model of this ring."
         )
-    if _differs(path, stored.model, end.point, about.end, plan):
-        raise ValueError(
-            f"The coefficients in {path} are not those that the members have signed: the file was changed."
-        )
+    if _differs(path, stored, end.point, about.end, plan):
+        what = "The coefficients" if plan.task.regression is None else "The coefficients or the tables"
+        raise ValueError(f"{what} in {path} are not those that the members have signed: the file was changed.")
     other = _other_notes(about, about.end, plan)
     if other:
         raise ValueError(
@@ -87,6 +92,8 @@ def _end_of(path: Path, end: SignedEnd, signed: SignedPlan) -> End:
     point = read_vector(path.with_suffix(".npy"), plan.dim) if beside else np.array(end.point)
     told = digest_of(_totals(end))
     ring, asked, totals = (bytes.fromhex(digits) for digits in (signed.digest, end.asked, end.totals))
+    if end.looks and digest_of_totals(bytes.fromhex(end.fitted), _looks(end)) != totals:
+        raise ValueError("what was seen of all rows is not what was signed")
     return End(ring, plan.epoch, end.hop, end.reason, end.by, point, told, asked, totals)
 
 
@@ -94,14 +101,40 @@ def _totals(end: SignedEnd) -> tuple[Vector, ...]:
     return tuple(np.array(total) for total in end.told)
 
 
-def _differs(path: Path, model: Model, point: Vector, end: SignedEnd, plan: RingPlan) -> bool:
-    """Whether the model is another than the one that follows from the signed point and sums."""
-    estimate = point[: plan.dim]
+def _looks(end: SignedEnd) -> tuple[Vector, ...]:
+    return tuple(np.array(total) for total in end.looks)
+
+
+def _differs(path: Path, stored: StoredModel, point: Vector, end: SignedEnd, plan: RingPlan) -> bool:
+    """Whether the model is another than the one that follows from the signed point and sums; a regression's tables are part of it."""
+    estimate, model = point[: plan.dim], stored.model
+    if plan.task.regression is not None:
+        names, questions = tuple(member.name for member in plan.members), questions_of(plan, end.hop)
+        converged = end.reason == Reason.CONTENT
+        follows = outcome_of(plan.task.regression, _totals(end), _looks(end), estimate, names, questions, converged)
+        said = (stored.model, stored.result, as_planned(stored.regression))
+        return not _alike(said, (follows.model, follows.result, as_planned(plan.task.regression)))
+    if stored.result is not None or stored.regression is not None:
+        return True
     if plan.choice is None:
         estimate = plan.method.regulariser.prox(estimate, float(plan.method.token_scale(plan.agents)))
     if stands_beside(plan.task):
         return model != BESIDE or not np.array_equal(read_vector(path.with_suffix(".npy"), plan.dim), estimate)
     return model_of(plan.task, standard_of_all(plan.task, _totals(end)), estimate) != model
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two results are the same but for rounding: two computers differ in the last digits of an inverse."""
+    if isinstance(one, float) and isinstance(other, float):
+        return (
+            one == other or math.isclose(one, other, rel_tol=LIKENESS, abs_tol=0.0) or (one != one and other != other)
+        )
+    if is_dataclass(one) and type(one) is type(other):
+        pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+        return all(_alike(*pair) for pair in pairs)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
 
 
 def _other_notes(about: ModelNotes, end: SignedEnd, plan: RingPlan) -> list[str]:

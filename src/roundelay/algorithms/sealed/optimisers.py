@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from roundelay.algorithms.sealed.quadratic_model import ROUNDING, Change, corrected, drift_over, model_minimiser
-from roundelay.algorithms.sealed.questions import Asked, Question, Total
+from roundelay.algorithms.sealed.questions import LOOKS, Asked, Question, Total
 from roundelay.algorithms.sealed.search import BELOW_ROUNDING, Search
 from roundelay.algorithms.sealed.shared_noise import SharedNoise
 from roundelay.kernels import Matrix, Vector
@@ -334,3 +334,30 @@ class LBFGS:
             total = yield Question(asked, best)
         residual = goal.residual(best, total.gradient)
         return Found(best, residual, residual <= goal.tolerance)
+
+
+# ---------------------------------------------------------------- what is looked at once the fit is done
+
+
+@dataclass(frozen=True)
+class Looking:
+    """Another optimiser, and where it has ended two laps more, for what else the problem is to say at that point."""
+
+    optimiser: Optimiser
+
+    @property
+    def name(self) -> str:
+        """That of the other."""
+        return str(getattr(self.optimiser, "name", type(self.optimiser).__name__))
+
+    @property
+    def asks(self) -> tuple[Asked, ...]:
+        """What the other may ask for, and two looks."""
+        return (*self.optimiser.asks, *LOOKS)
+
+    def questions(self, goal: Goal) -> Asking:
+        """Ask until the goal is reached, then look twice."""
+        found = yield from self.optimiser.questions(goal)
+        first = yield Question(Asked.FIRST_LOOK)
+        yield Question(Asked.SECOND_LOOK, seen=first.gradient)
+        return found

@@ -37,12 +37,12 @@ def _by_coordinates(hessian: Matrix, gradient: Vector, centre: Vector, shape: Si
     """Coordinate descent: each coordinate in turn to its own minimum."""
     z = np.clip(centre, shape.lower, shape.upper)
     slope = gradient + hessian @ (z - centre)
-    bends = np.diag(hessian)
+    bends, weights = np.diag(hessian), np.broadcast_to(shape.weight, len(z))
     for _ in range(1000):
         largest = 0.0
         for d in np.flatnonzero(bends > 0.0):
             wanted = z[d] - slope[d] / bends[d]
-            wanted = np.sign(wanted) * max(abs(wanted) - shape.weight / bends[d], 0.0)
+            wanted = np.sign(wanted) * max(abs(wanted) - weights[d] / bends[d], 0.0)
             change = min(max(wanted, shape.lower), shape.upper) - z[d]
             if change != 0.0:
                 z[d] += change
@@ -55,18 +55,19 @@ def _by_coordinates(hessian: Matrix, gradient: Vector, centre: Vector, shape: Si
 
 def _on_free(hessian: Matrix, gradient: Vector, centre: Vector, shape: SimpleShape, z: Vector) -> Vector:
     """With the coordinates at a kink held fixed the rest is a linear system; what it leaves the shape by is held next."""
-    free = (z > shape.lower) & (z < shape.upper) & ((z != 0.0) | (shape.weight == 0.0))
+    weights = np.broadcast_to(shape.weight, len(z))
+    free = (z > shape.lower) & (z < shape.upper) & ((z != 0.0) | (weights == 0.0))
     signs = np.sign(z)
     for _ in range(len(z)):
         if not free.any():
             return z
-        slope = gradient + hessian @ (z - centre) + shape.weight * signs
+        slope = gradient + hessian @ (z - centre) + weights * signs
         moved = z.copy()
         moved[free] -= _solved(hessian[np.ix_(free, free)], slope[free])
-        left = free & ((moved < shape.lower) | (moved > shape.upper) | ((moved * signs < 0.0) & (shape.weight > 0.0)))
+        left = free & ((moved < shape.lower) | (moved > shape.upper) | ((moved * signs < 0.0) & (weights > 0.0)))
         if not left.any():
             return moved
-        z = np.clip(np.where(left & (shape.weight > 0.0), 0.0, moved), shape.lower, shape.upper)
+        z = np.clip(np.where(left & (weights > 0.0), 0.0, moved), shape.lower, shape.upper)
         free &= ~left
     return z
 

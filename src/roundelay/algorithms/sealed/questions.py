@@ -26,18 +26,24 @@ class Asked(IntEnum):
     GRADIENT_AND_HESSIAN = 3
     VALUE_GRADIENT_AND_HESSIAN = 4
     HESSIAN_TIMES_DIRECTION = 5
+    # Sums of the problem's own at the point where the fit stands, the second of which follows from the total of the first.
+    FIRST_LOOK = 6
+    SECOND_LOOK = 7
 
 
 # What is told with a question, as bits above what is asked.
 POINT, STEP, DIRECTION = 8, 16, 32
 VALUES = (Asked.VALUE_AND_GRADIENT, Asked.VALUE_GRADIENT_AND_HESSIAN)
 HESSIANS = (Asked.GRADIENT_AND_HESSIAN, Asked.VALUE_GRADIENT_AND_HESSIAN)
+LOOKS = (Asked.FIRST_LOOK, Asked.SECOND_LOOK)
 
 
-def numbers_asked(asked: Asked, dim: int) -> int:
-    """How many numbers an answer has: of a Hessian one triangle."""
+def numbers_asked(asked: Asked, dim: int, looks: tuple[int, ...] = ()) -> int:
+    """How many numbers an answer has: of a Hessian one triangle. `looks` are the lengths of those that a problem has."""
     if asked == Asked.NOTHING:
         return 0
+    if asked in LOOKS:
+        return looks[LOOKS.index(asked)]
     return dim + (asked in VALUES) + (asked in HESSIANS) * dim * (dim + 1) // 2
 
 
@@ -53,13 +59,14 @@ class Question:
     """What is asked, and what is told with it.
 
     Told is where the point is: the `point` itself, or a `step` along the direction that was told last, or nothing where it
-    stays. A `direction` is told for the product with the Hessian.
+    stays. A `direction` is told for the product with the Hessian, and what was `seen` at the first look for the second.
     """
 
     asked: Asked
     point: Vector | None = None
     direction: Vector | None = None
     step: float | None = None
+    seen: Vector | None = None
 
     @property
     def kind(self) -> int:
@@ -69,9 +76,10 @@ class Question:
 
     @property
     def told(self) -> Vector:
-        """The numbers that are told: a point, a step, a direction, as far as there are any."""
+        """The numbers that are told: a point, a step, a direction, what was seen, as far as there are any."""
         step = None if self.step is None else np.array([self.step])
-        return np.concatenate([part for part in (self.point, step, self.direction) if part is not None] or [_NONE])
+        parts = (self.point, step, self.direction, self.seen)
+        return np.concatenate([part for part in parts if part is not None] or [_NONE])
 
     def moved(self, place: Place) -> Place:
         """The place after it was told; everybody computes the same bits."""
@@ -88,6 +96,8 @@ def kinds_of(asked: Asked) -> tuple[int, ...]:
     """The kinds of question that ask for this, with all that may be told."""
     if asked == Asked.HESSIAN_TIMES_DIRECTION:
         return (asked | DIRECTION, asked | DIRECTION | STEP)
+    if asked in LOOKS:  # where the fit stands, and nowhere else
+        return (int(asked),)
     return (int(asked), asked | POINT, asked | STEP)
 
 
@@ -96,13 +106,17 @@ def asked_in(kind: int) -> Asked:
     return Asked(kind & (POINT - 1))
 
 
-def numbers_told(kind: int, dim: int) -> int:
+def numbers_told(kind: int, dim: int, looks: tuple[int, ...] = ()) -> int:
     """How many numbers are told with a kind of question."""
+    if asked_in(kind) == Asked.SECOND_LOOK:
+        return looks[0]
     return dim * (bool(kind & POINT) + bool(kind & DIRECTION)) + bool(kind & STEP)
 
 
 def question_of(kind: int, told: Vector, dim: int) -> Question:
     """The question of a kind with these numbers."""
+    if asked_in(kind) == Asked.SECOND_LOOK:
+        return Question(Asked.SECOND_LOOK, seen=told)
     point = told[:dim] if kind & POINT else None
     rest = told[dim:] if kind & POINT else told
     step = float(rest[0]) if kind & STEP else None
@@ -112,7 +126,10 @@ def question_of(kind: int, told: Vector, dim: int) -> Question:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """The sum of all answers: Σf_i (NaN where it was not asked for), Σ∇f_i or Σ∇²f_i·direction, and Σ∇²f_i."""
+    """The sum of all answers: Σf_i (NaN where it was not asked for), Σ∇f_i or Σ∇²f_i·direction, and Σ∇²f_i.
+
+    Of a look the numbers stand for the gradient, as they are.
+    """
 
     value: float
     gradient: Vector
@@ -121,6 +138,8 @@ class Total:
 
 def total_of(asked: Asked, numbers: Vector, dim: int) -> Total:
     """What the summed numbers say."""
+    if asked in LOOKS:
+        return Total(float("nan"), numbers, None)
     first = int(asked in VALUES)
     value = float(numbers[0]) if first else float("nan")
     gradient = numbers[first : first + dim]

@@ -70,7 +70,7 @@ class Search:
         from scipy.optimize import minimize  # late: it takes half a second
 
         shape, dim, start, length = self._shape, self.goal.dim, self.start, self.length
-        split = shape.weight > 0.0
+        split = bool(np.any(np.asarray(shape.weight) > 0.0))
         bounds: Any = None
         if split:
             first = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)]) / length
@@ -105,7 +105,7 @@ class Search:
         upper, lower = np.split(self.length * both, 2)
         value, gradient = self._at(upper - lower)
         weight, unit = self._shape.weight, self.length / self._height
-        whole = value + weight * float((upper + lower).sum() - np.abs(self.start).sum())
+        whole = value + float(np.sum(weight * (upper + lower - np.abs(self.start))))
         return whole / self._height, unit * np.concatenate([gradient + weight, weight - gradient])
 
     def _at(self, x: Vector) -> tuple[float, Vector]:

@@ -1,0 +1,238 @@
+"""A regression on a ring: what a site brings to it, and what everybody makes of the sums that were told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from roundelay.agents.data.marks import Marked, mark_rows
+from roundelay.agents.data.models import Model
+from roundelay.kernels import Matrix, Vector
+from roundelay.problems import OwnProblem, Regulariser
+from roundelay.regression.columns import Column
+from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
+from roundelay.regression.result import Result
+from roundelay.regression.rows import SiteRows
+from roundelay.regression.study import Study, check_totals, no_minimum, problem_of
+from roundelay.regression.sums import AFTER, Known, full
+
+if TYPE_CHECKING:
+    from roundelay.agents.agreement.plan import Task
+    from roundelay.agents.data.own_fit import OwnFit
+    from roundelay.agents.data.statistics import Standard
+
+
+class Lengths(NamedTuple):
+    """How many numbers each sum has, before the fit and after it."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def lengths_of(regression: Regression) -> Lengths:
+    """How many numbers each sum of a regression has."""
+    study = Study(regression)
+    return Lengths(study.lengths[: study.before], study.lengths[study.before :])
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionFit:
+    """The rows of one site, and what it adds to each sum of a regression."""
+
+    task: Task
+    rows: SiteRows
+    repeatable: bool = True
+
+    def __post_init__(self) -> None:
+        """What of the rows can't be computed with is said now, not when the others wait for a sum."""
+        _ = self.rows.weight, self.rows.offset
+        ends = {written: one.inside + 2 for written, one in self.study.regression.terms.splines.items()}
+        self.rows.design({written: tuple(np.linspace(0.0, 1.0, count).tolist()) for written, count in ends.items()})
+
+    @cached_property
+    def study(self) -> Study:
+        """What is planned."""
+        assert self.task.regression is not None
+        return Study(self.task.regression)
+
+    # ------------------------------------------------------------ what the ledger keeps
+
+    @cached_property
+    def _cells(self) -> Matrix:
+        """All cells as numbers, levels by their words: a plan that orders them otherwise tells of the same rows."""
+        frame = self.rows.frame
+        columns = [_cells_of(column, frame[column.name]) for column in self.study.regression.columns]
+        return np.column_stack(columns) if columns else np.zeros((self.rows.count, 0))
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all rows."""
+        cells = self._cells
+        return sha256(repr(cells.shape).encode() + cells.astype("<f8").tobytes()).hexdigest()
+
+    def marked(self, key: bytes) -> Marked:
+        """What the ledger keeps of the rows."""
+        return mark_rows([str(column) for column in self.study.regression.columns], self._cells, self.digest, key)
+
+    @property
+    def slope(self) -> float:
+        """No token goes round."""
+        return 0.0
+
+    # ------------------------------------------------------------ sums before the fit
+
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """How many numbers each sum has."""
+        return self.study.lengths[: self.study.before]
+
+    def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
+        """This site's part of the next sum."""
+        return self.study.summand(self.rows, known_of(self.study, told, sites))
+
+    def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
+        """Refuse a total that lacks what this site has added."""
+        own = self.summand(told[:-1], sites)
+        self.study.check_told(own, told[-1][1:], len(told) - 1, sites)
+
+    def refusal(self, told: tuple[Vector, ...]) -> str:
+        """Why nothing can be fitted, as everybody can see from these sums."""
+        return refusal_of(self.study, told)
+
+    def start(self, told: tuple[Vector, ...]) -> Vector:
+        """The model that knows nothing but constants."""
+        return self.study.start(known_of(self.study, told))
+
+    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
+        """The site's own function, in units of all rows."""
+        return problem_of([self.study.function(self.rows, known_of(self.study, told))])
+
+    def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
+        """Where outcomes are told apart without an error."""
+        return no_minimum(known_of(self.study, told))
+
+    def all_rows(self, told: tuple[Vector, ...]) -> int | None:
+        """How many complete rows all sites have."""
+        return known_of(self.study, told).rows if told else None
+
+    def standard(self, told: tuple[Vector, ...]) -> Standard | None:
+        """What is known of all rows stands in the result."""
+        return None
+
+    # ------------------------------------------------------------ sums after the fit
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """How many numbers each of the sums after the fit has."""
+        return self.study.lengths[self.study.before :]
+
+    def look(self, told: tuple[Vector, ...], seen: tuple[Vector, ...], point: Vector) -> Vector:
+        """This site's part of the next sum after the fit."""
+        return self.study.summand(self.rows, known_of(self.study, told, seen=seen, point=point))
+
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
+        """Refuse a total of the first look that lacks what this site has added."""
+        own, dim = self.look(told, (), point), self.study.regression.dim
+        self.study.check_told(own, seen, self.study.before, round(told[0][0]))
+        mine, theirs = (AFTER[0].parts(self.study.regression, one)["information"] for one in (own, seen))
+        more = np.diag(full(theirs, dim)) - np.diag(full(mine, dim))
+        if not (more >= -ROUNDING * np.abs(np.diag(full(mine, dim))) - ROUNDING).all():
+            raise ValueError("In what all rows say of a coefficient there is less than this site has added.")
+
+    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+        """It is not told how well the model fits these rows alone."""
+        return None
+
+
+ROUNDING = 1e-9
+
+
+def _cells_of(column: Column, values: object) -> Vector:
+    """A column of cells as numbers."""
+    if column.values != "levels":
+        return np.asarray(values, np.float64)
+    numbers = np.array([_number_of(level) for level in column.levels])
+    return numbers[np.asarray(values.cat.codes, np.int64)]  # type: ignore[attr-defined]
+
+
+def _number_of(level: str) -> float:
+    """A level that is a number, as that, so that it is the same where another plan calculates with it; of a word a digest."""
+    try:
+        number = float(level)
+    except ValueError:
+        number = np.nan
+    if np.isfinite(number):
+        return number
+    return 1.0 + int.from_bytes(sha256(level.encode()).digest()[:8], "little") / 2.0**52
+
+
+# ---------------------------------------------------------------- what everybody knows
+
+
+def known_of(
+    study: Study,
+    told: Sequence[Vector],
+    sites: int = 0,
+    seen: Sequence[Vector] = (),
+    point: Vector | None = None,
+) -> Known:
+    """What follows from the sums that were told before the fit, each behind the number of sites, and from those that were seen after it."""
+    totals = (*(total[1:] for total in told), *seen)
+    return study.known(totals, round(float(told[0][0])) if told else sites, point)
+
+
+def refusal_of(study: Study, told: Sequence[Vector]) -> str:
+    """Why nothing can be fitted, as everybody can see from these sums; empty where it can, or is not known yet."""
+    if not told:
+        return ""
+    known = known_of(study, told)
+    try:
+        check_totals(known)
+        if known.has("bins again"):
+            _ = known.knots
+    except ValueError as error:
+        return str(error)
+    except (ArithmeticError, LookupError) as error:
+        return f"The sums that were told can't be those of any rows ({error}): ask who formed them."
+    return ""
+
+
+def as_planned(regression: Regression | None) -> tuple[object, ...]:
+    """All that a regression says: that two columns are called the same does not make their levels the same."""
+    if regression is None:
+        return ()
+    return regression, tuple((str(column), column.values, column.levels) for column in regression.columns)
+
+
+class Outcome(NamedTuple):
+    """The model, and where the fit was looked at the result with its tables."""
+
+    model: Model
+    result: Result | None
+
+
+def outcome_of(
+    regression: Regression,
+    told: Sequence[Vector],
+    seen: Sequence[Vector],
+    point: Vector,
+    sites: tuple[str, ...],
+    questions: int,
+    converged: bool,
+) -> Outcome:
+    """What a regression came to, by what all members have signed: the sums before, the point, and the sums at it."""
+    from roundelay.regression.results import result_of  # late: it takes long, and is needed once
+
+    study = Study(regression)
+    known = known_of(study, told, seen=seen, point=np.asarray(point, np.float64))
+    values = dict(zip(regression.unknowns, study.raw(known)[0].tolist(), strict=True))
+    constant = values.pop(INTERCEPT, 0.0) if regression.family != MULTINOMIAL else 0.0
+    model = Model(tuple(values.items()), constant, "regression", regression.response)
+    if len(seen) < len(AFTER):
+        return Outcome(model, None)
+    return Outcome(model, result_of(study, known, sites, questions - len(AFTER), converged))

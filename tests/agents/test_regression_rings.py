@@ -1,0 +1,289 @@
+"""A regression by sealed laps among holders in one place: the fit, the looks at it, and what a dishonest first member can't do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
+from roundelay.agents.protocol.holder import DeceivedError, Holder
+from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, Looking
+from roundelay.algorithms.sealed.questions import POINT, Asked, Question
+from roundelay.regression.pooled import glm
+from tests.agents.regression_rings import Drawn, Frames, hand_overs, holders, outcome_at, regression_of
+
+FORMULAS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("length ~ age + C(sex)", "gaussian", {"errors": "hc3"}),
+    ("ill ~ age * C(sex) + site", "binomial", {"by": "sex", "heterogeneity": True}),
+    ("visits ~ age + bs(dose, df=4)", "poisson", {}),
+    ("grade ~ age + sex", "multinomial", {}),
+    ("Surv(time, died) ~ age + sex", "cox", {}),
+    ("ill ~ age + dose + C(sex)", "binomial", {"lasso": 0.02, "ridge": 0.01}),
+)
+
+
+def with_gaps() -> Frames:
+    frames = Drawn().frames()
+    frames["site1"].loc[3:5, "age"] = np.nan
+    frames["site2"].loc[9, "sex"] = None
+    return frames
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "planned"), FORMULAS, ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_every_member_makes_the_result_of_the_pooled_rows(formula: str, family: str, planned: dict[str, Any]) -> None:
+    """The very numbers that come of the same sums in one process, but for the order of adding; bit for bit the same everywhere."""
+    frames = with_gaps()
+    ring = holders(frames, regression_of(frames, formula, family, **planned))
+    moves = list(hand_overs(ring))
+    assert [one.held.reason for one in ring] == [Reason.CONTENT] * 4
+    assert not any(one.asking.held.doubt for one in ring if one.asking is not None)
+    found = [outcome_at(one) for one in ring]
+    result, pooled = found[0].result, glm(formula, frames, family, missing="drop", **planned).result
+    assert result is not None and all(one == found[0] for one in found)
+    assert (result.rows, result.events, result.missing, result.questions) == (
+        pooled.rows, pooled.events, pooled.missing, pooled.questions,
+    )  # fmt: skip
+    for one, other in zip(result.terms, pooled.terms, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-11)
+        assert (one.std_error or 0.0) == pytest.approx(other.std_error or 0.0, rel=1e-9)
+    assert result.log_likelihood == pytest.approx(pooled.log_likelihood, rel=1e-10)
+    kinds = [move.baton.purpose for move in moves if move.baton.phase == Phase.ASK and move.baton.step == 1]
+    assert kinds[-2:] == [Asked.FIRST_LOOK, Asked.SECOND_LOOK] and not {*kinds[:-2]} & {*kinds[-2:]}
+
+
+# ---------------------------------------------------------------- what can't be fitted
+
+
+def refused(frames: Frames, formula: str, family: str) -> list[str]:
+    """Why each member ends without a model."""
+    ring = holders(frames, regression_of(frames, formula, family))
+    for move in hand_overs(ring):
+        assert move.baton.phase != Phase.ASK
+    assert [one.held.reason for one in ring] == [Reason.NO_MINIMUM] * 4
+    assert not any(one.asking.held.doubt for one in ring if one.asking is not None)
+    return [one.asking.why_none for one in ring if one.asking is not None]
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "words"),
+    [
+        ("length ~ age + twice", "gaussian", "In all rows of all sites twice follows from age"),
+        ("ill ~ C(flag) + age", "binomial", "Every row of all sites with C(flag)[T.yes] has the outcome 1 in ill."),
+        ("length ~ bs(few, df=5)", "gaussian", "In all rows of all sites bs(few, df=5)[2] follows from"),
+    ],
+)
+def test_all_end_with_the_same_sentence_where_nothing_can_be_fitted(formula: str, family: str, words: str) -> None:
+    frames = Drawn().frames()
+    for frame in frames.values():
+        frame["twice"], frame["few"] = 2.0 * frame["age"] + 1.0, (frame["age"] > 50.0).astype(float)
+        frame["flag"] = ((frame["ill"] == 1.0) & (frame["age"] > 55.0)).map({True: "yes", False: "no"})
+    sentences = {*refused(frames, formula, family)}
+    assert len(sentences) == 1 and sentences.pop().startswith(words)
+
+
+def test_too_few_rows_are_refused_by_all() -> None:
+    frames = {name: frame.head(1) for name, frame in Drawn().frames().items()}
+    assert {*refused(frames, "length ~ age + dose + visits", "gaussian")} == {
+        "All sites together have 4 complete rows, but the formula has 4 unknowns: leave out terms, or bring in more rows."
+    }
+
+
+def test_outcomes_that_are_told_apart_end_the_fit_for_all() -> None:
+    """Found on the way, by the value of the loss: no level alone says it."""
+    frames = Drawn().frames()
+    for frame in frames.values():
+        frame["ill"] = (frame["age"] + frame["dose"] > 52.0).astype(float)
+    ring = holders(frames, regression_of(frames, "ill ~ age + dose", "binomial"))
+    list(hand_overs(ring))
+    assert [one.held.reason for one in ring] == [Reason.NO_MINIMUM] * 4
+    sentences = {one.asking.why_none for one in ring if one.asking is not None}
+    assert len(sentences) == 1 and "tell the outcomes of ill apart" in sentences.pop()
+
+
+def test_no_member_is_told_that_there_is_nothing_to_fit_where_there_is() -> None:
+    """The first member would end the run of all others, in the name of sums that do not say so."""
+    frames = Drawn().frames()
+    ring = holders(frames, regression_of(frames, "length ~ age"))
+
+    def ended(baton: Baton) -> Baton:
+        assert ring[0].asking is not None
+        return ring[0].asking.refused().baton if baton.phase == Phase.SUM and baton.purpose == 2 else baton
+
+    with pytest.raises(BatonError, match="before sum 2 was told"):
+        list(hand_overs(ring, ended))
+
+
+# ---------------------------------------------------------------- a dishonest first member
+
+
+def ring_of_a_liar(**planned: Any) -> list[Holder]:
+    frames = Drawn().frames()
+    return holders(frames, regression_of(frames, "ill ~ age + C(sex)", "binomial", **planned))
+
+
+class Astray:
+    """A first member that asks what was not agreed: `meddled` makes its questions."""
+
+    def __init__(self, meddled: Any) -> None:
+        self.meddled = meddled
+
+    def __call__(self, ring: list[Holder]) -> list[Holder]:
+        asking = ring[0].asking
+        assert asking is not None and isinstance(asking.optimiser, Looking)
+        asking.optimiser = Dishonest(asking.optimiser, self.meddled)
+        return ring
+
+
+class Dishonest:
+    """Questions of its own."""
+
+    def __init__(self, honest: Looking, meddled: Any) -> None:
+        self.honest, self.meddled = honest, meddled
+        self.asks = honest.asks
+
+    def questions(self, goal: Goal) -> Optimising:
+        return self.meddled(self.honest, goal)
+
+
+def looks_before_anything(honest: Looking, goal: Goal) -> Optimising:
+    yield Question(Asked.FIRST_LOOK)
+    return Found(goal.origin, 0.0, True)
+
+
+def looks_twice(honest: Looking, goal: Goal) -> Optimising:
+    found = yield from honest.questions(goal)
+    yield Question(Asked.FIRST_LOOK)
+    return found
+
+
+def goes_on_after_a_look(honest: Looking, goal: Goal) -> Optimising:
+    found = yield from honest.optimiser.questions(goal)
+    yield Question(Asked.FIRST_LOOK)
+    yield Question(Asked.GRADIENT, found.point + 1.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("meddled", "words"),
+    [
+        (looks_before_anything, "does not stand anywhere yet"),
+        (looks_twice, "has been looked at"),
+        (goes_on_after_a_look, "has been looked at"),
+    ],
+)
+def test_a_look_is_had_once_where_the_fit_stands(meddled: Any, words: str) -> None:
+    ring = Astray(meddled)(ring_of_a_liar())
+    with pytest.raises(BatonError, match=words):
+        list(hand_overs(ring))
+
+
+def test_a_second_look_is_not_had_without_the_first() -> None:
+    ring = ring_of_a_liar()
+    before = next(move for move in hand_overs(ring) if move.receiver == 1 and move.baton.purpose == Asked.FIRST_LOOK)
+    looks = ring[1].local.looks
+    words = 2 * (looks[1] + 1)
+    numbers = np.concatenate([np.zeros(looks[0], np.uint64), np.zeros(words, np.uint64)])
+    with pytest.raises(BatonError, match="was not looked at before"):
+        ring[1].check(before.baton._replace(purpose=int(Asked.SECOND_LOOK), numbers=numbers), None)
+
+
+def test_a_look_tells_no_point_of_its_own() -> None:
+    """A baton that does is of a kind that the ring does not have: it can't be read."""
+    layout = ring_of_a_liar()[1].largest_layout
+    assert layout.numbers(Phase.ASK, int(Asked.FIRST_LOOK)) is not None
+    assert layout.numbers(Phase.ASK, Asked.FIRST_LOOK | POINT) is None
+
+
+def test_a_look_where_the_fit_does_not_stand_is_named_by_all_others() -> None:
+    """After one question it could be asked at a point of the first member's choice, once: then there is no fit, and all others say so."""
+
+    def at_once(honest: Looking, goal: Goal) -> Optimising:
+        asking = honest.optimiser.questions(goal)
+        total = yield next(asking)
+        yield asking.send(total)
+        first = yield Question(Asked.FIRST_LOOK)
+        yield Question(Asked.SECOND_LOOK, seen=first.gradient)
+        return Found(goal.origin, 0.0, True)
+
+    ring = Astray(at_once)(ring_of_a_liar())
+    list(hand_overs(ring))
+    for one in ring[1:]:
+        assert one.asking is not None
+        assert "is not one that the agreed optimiser would have asked: site0" in one.asking.held.doubt
+
+
+def test_another_first_look_told_to_one_member_gives_no_sum() -> None:
+    ring = ring_of_a_liar(errors="hc0")
+
+    def told_otherwise(baton: Baton) -> Baton:
+        numbers = np.array(baton.numbers)
+        if baton.phase == Phase.ASK and baton.purpose == Asked.SECOND_LOOK and baton.step == 1:
+            numbers[:1] = (numbers[:1].view(np.float64) * 1.01).view(np.uint64)
+        return baton._replace(numbers=numbers)
+
+    with pytest.raises(BatonError, match="did not cancel"):
+        list(hand_overs(ring, told_otherwise))
+
+
+@pytest.mark.parametrize("place", ["information", "value"])
+def test_a_first_look_that_lacks_what_a_site_has_added_is_refused(place: str) -> None:
+    ring = ring_of_a_liar()
+    at = 0 if place == "information" else ring[0].plan.dim * (ring[0].plan.dim + 1) // 2
+
+    def less(baton: Baton) -> Baton:
+        numbers = np.array(baton.numbers)
+        if baton.phase == Phase.ASK and baton.purpose == Asked.SECOND_LOOK and baton.step == 1:
+            numbers[at : at + 1] = np.array([1e-3]).view(np.uint64)
+        return baton._replace(numbers=numbers)
+
+    with pytest.raises(DeceivedError, match="first look can't be right"):
+        list(hand_overs(ring, less))
+
+
+def test_another_first_look_in_the_end_than_was_told_is_named() -> None:
+    """All were told one total for the second look, and another one in the end: what is printed would not be what was asked for."""
+    ring = ring_of_a_liar(errors="hc0")
+    asking = ring[0].asking
+    assert asking is not None
+    freeze = ring[0].freeze
+
+    def another(reason: Reason, hop: int, numbers: Any, wished: int = 0) -> Any:
+        held = asking.held
+        first, second = (one.total for one in held.answered[-2:])
+        assert first is not None and second is not None
+        held.answered[-2] = held.answered[-2]._replace(total=first * 1.5)
+        numbers = np.array(numbers)
+        numbers[-len(first) - len(second) : -len(second)] *= 1.5
+        return freeze(reason, hop, numbers, wished)
+
+    ring[0].freeze = another  # type: ignore[method-assign]
+    list(hand_overs(ring))
+    for one in ring[1:]:
+        assert (
+            one.asking is not None and "is not one that the agreed optimiser would have asked" in one.asking.held.doubt
+        )
+
+
+def test_a_fit_that_is_ended_early_has_a_model_and_no_tables() -> None:
+    ring = ring_of_a_liar()
+    ring[2].wants_to_stop = True
+    list(hand_overs(ring))
+    assert [one.held.reason for one in ring] == [Reason.ASKED] * 4
+    found = [outcome_at(one) for one in ring]
+    assert found[0].result is None and all(one == found[0] for one in found)
+
+
+def test_a_fit_that_runs_out_of_questions_is_looked_at_where_it_came() -> None:
+    frames = Drawn().frames()
+    regression = replace(regression_of(frames, "ill ~ age + C(sex)", "binomial"), ridge=1e-3)
+    ring = holders(frames, regression, Stopping(1e-11, questions=4))
+    list(hand_overs(ring))
+    result = outcome_at(ring[3]).result
+    assert ring[3].held.reason == Reason.HOPS and result is not None
+    assert not result.converged and result.questions <= 2
