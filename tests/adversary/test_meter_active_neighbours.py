@@ -11,8 +11,10 @@ import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.site import own_attacks
 from roundelay.agents.site.own_attacks import most_visits
 from roundelay.agents.site.taking_part import PrivacyLimit, Site, SiteOptions
+from roundelay.privacy.attacks import at_rest
 from tests.adversary.endless import patient
 from tests.adversary.token_rings import TokenRing, errors
 from tests.agents.processes import ProcessRing, make_ring, own_functions, wait_until
@@ -91,6 +93,43 @@ def test_the_first_visits_alone_do_not_show_it() -> None:
     ring, _, _ = held_still(METHODS[0])
     ring.rows[VICTIM] = ring.rows[VICTIM][: most_visits(DIM)]
     assert errors(ring.measured(VICTIM))["H"] > 0.05
+
+
+def huge_at_first(size: float) -> TokenRing:
+    """The neighbours hand over tokens beside which any noise is nothing, at visits in which no jump is too far yet."""
+    ring = ring_of(METHODS[0])
+    at, taken = ring.plan.order[0], None
+    while taken is None or taken.phase == Phase.SUM:
+        at, taken = ring.take(at, taken)  # type: ignore[misc]
+    for visit in range(12):
+        z = size * place_at(visit * VISITS // 12)
+        assert ring.take(VICTIM, Baton(Phase.ITERATE, visit * AGENTS + VICTIM, 0, 0, 0, 0, z)) is not None
+    return ring
+
+
+def test_tokens_beside_which_noise_is_nothing_are_seen() -> None:
+    assert errors(huge_at_first(1e8).measured(VICTIM))["H"] < 1e-6
+
+
+def test_where_they_are_too_large_for_the_attacks_nothing_is_measured() -> None:
+    """What the neighbours have chosen so that an attack fails counts as past a limit."""
+    status = huge_at_first(1e160).measured(VICTIM)
+    assert status.unmeasured and "An attack of the privacy meter failed" in status.sentence
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_an_attack_that_fails_is_not_one_that_is_not_made_for_the_method(
+    fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others go on; whether it would have found more nobody can say. One that refuses the method says so in a ValueError."""
+    ring = honest(METHODS[0])
+
+    def attack(*_: object) -> object:
+        raise np.linalg.LinAlgError("SVD did not converge") if fails else ValueError("not for this method")
+
+    monkeypatch.setattr(own_attacks, "registered", lambda slot: {"one": attack, "at rest": at_rest})
+    status = ring.measured(VICTIM)
+    assert status.unmeasured is fails and {one.attack for one in status.leaks} == {"at rest"}
 
 
 # ---------------------------------------------------------------- real processes

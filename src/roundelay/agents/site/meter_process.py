@@ -48,7 +48,16 @@ class Found(NamedTuple):
 
 def attack_here(evidence: Evidence) -> Found:
     """All attacks in this process, however long that takes."""
-    return Found(tuple(evidence.readings()))
+    readings = list[MeterReading]()
+    try:
+        readings.extend(evidence.readings())
+    except Exception as error:
+        return Found(tuple(readings), _why_it_failed(error))
+    return Found(tuple(readings))
+
+
+def _why_it_failed(error: Exception) -> str:
+    return f"An attack of the privacy meter failed ({type(error).__name__}): it can't tell how much is known."
 
 
 # ---------------------------------------------------------------- the agent's end
@@ -156,7 +165,7 @@ def _answers(content: bytes) -> Iterable[MeterReading | str | None]:
         evidence: Evidence = pickle.loads(content)
         yield from evidence.readings()
     except Exception as error:
-        yield f"An attack of the privacy meter failed ({type(error).__name__}): it can't tell how much is known."
+        yield _why_it_failed(error)
         return
     yield None
 

@@ -30,14 +30,21 @@ class TokenEvidence:
     truth: Mapping[str, Matrix | Vector]
 
     def readings(self) -> Iterator[MeterReading]:
-        """What each attack finds, against the truth; a guess of 0, which needs no message, has the error 1."""
+        """What each attack finds, against the truth; a guess of 0, which needs no message, has the error 1.
+
+        One that fails, by what neighbours have chosen for it perhaps, does not keep the others from finding something, and is raised then.
+        """
         first = self.visits.first(most_visits(self.public.dim))
+        failed: Exception | None = None
         for name, attack in registered(Attack).items():
             # The one attack that gets better the longer neighbours go on has them all; it is linear.
             visits = self.visits if attack is at_rest else first
             try:
                 found: Recovered = attack(visits, self.public)
-            except (ValueError, np.linalg.LinAlgError):
+            except np.linalg.LinAlgError as why:
+                failed = why
+                continue
+            except ValueError:
                 continue  # not made for this method, or for so few visits
             estimates = ((GRADIENT, found.y[-1] if visits is first else None), (CURVATURE, found.H), (SLOPE, found.g))
             for what, estimate in estimates:
@@ -46,6 +53,10 @@ class TokenEvidence:
                     error = _relative(estimate, truth)
                     if np.isfinite(error):
                         yield MeterReading(what, error, 1.0, name)
+                    else:
+                        failed = ArithmeticError(f"what {name} finds is not finite")
+        if failed is not None:
+            raise failed
 
 
 @dataclass(frozen=True, eq=False)
