@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
-from roundelay.agents.agreement.invitations import header_columns
 from roundelay.agents.agreement.plan import Column, Task
+from roundelay.agents.data.offering import offer
 from roundelay.agents.data.parquet import largest_claim
 from roundelay.agents.data.reading import OwnRows, read_own_rows
 
@@ -122,7 +122,7 @@ def test_a_refusal_does_not_show_the_value(tmp_path: Path, secret: str) -> None:
 def test_what_init_reads_of_a_header_is_found_in_the_data(tmp_path: Path) -> None:
     path = tmp_path / "site.csv"
     path.write_text("blood  pressure [mm Hg],age[ years ],y\n120,30,7\n130,40,8\n")
-    *features, target = header_columns(path)
+    *features, target = offer(path, 5).columns
     assert read_own_rows(path, Task("least_squares", tuple(features), target)).features[:, 0].tolist() == [120.0, 130.0]
 
 

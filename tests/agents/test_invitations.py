@@ -13,6 +13,8 @@ from roundelay.agents.agreement.signed_text import parsed, signed_text, split_si
 from tests.agents.conftest import COLUMNS, invited, site
 from tests.agents.fuzzing import changed_bytes, changed_lines, changed_values, patient, strange_toml
 
+ONE = {"name": "a", "unit": "", "values": "levels"}
+
 
 def good() -> bytes:
     return write_invitation(site("Oslo"), "oslo.example.org:7443", COLUMNS)
@@ -28,6 +30,18 @@ def test_an_invitation_comes_back() -> None:
     assert (read.name, read.certificate) == ("Oslo", identity.certificate)
     assert (read.address, read.columns) == ("oslo.example.org:7443", COLUMNS)
     assert read.member.address == read.address
+
+
+def test_it_says_what_kind_of_values_the_columns_have() -> None:
+    said = (
+        Column("sex", values="levels", levels=("female", "male")),
+        Column("seen", values="date"),
+        Column("note", values="levels"),
+        Column("stage", values="number", levels=("1", "2")),
+        Column("age", "years"),
+    )
+    read = invited(site("Oslo"), columns=said).columns
+    assert [(one, one.values, one.levels) for one in read] == [(one, one.values, one.levels) for one in said]
 
 
 def test_it_has_no_secret() -> None:
@@ -94,7 +108,12 @@ def test_the_longest_columns_can_be_sent(letter: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": 1}, "The field format of .* is 1: use a whole number from 2 to 2"),
+        (
+            {"format": 2},
+            r"oslo\.toml is of an earlier release, in format 2 where this one has 3: .* roundelay ring offer",
+        ),
+        ({"format": 4}, "of a later release, .* install"),
+        ({"format": "3"}, "The field format of .* is '3': use a whole number"),
         ({"name": "a/b"}, "A site can't be called 'a/b'"),
         ({"name": "Bergen"}, "The certificate of Bergen in .* is for 'Oslo'"),
         ({"address": "x"}, "The address 'x' can't be dialled"),
@@ -102,6 +121,15 @@ def test_the_longest_columns_can_be_sent(letter: str) -> None:
         ({"columns": 3}, "is 3: use a list of tables with name and unit"),
         ({"columns": [{"name": "a"}]}, "has no field unit"),
         ({"columns": [{"name": "a", "unit": "", "more": 1}]}, "has the field 'more', which is not known"),
+        ({"columns": [{"name": "a", "unit": ""}]}, "has no field values"),
+        ({"columns": [{**ONE, "values": "words"}]}, "use number, levels, date"),
+        ({"columns": [{**ONE, "levels": ["b", "b"]}]}, "name every level once"),
+        ({"columns": [{**ONE, "levels": ["b\x1b[2J"]}]}, "letters that can be printed"),
+        ({"columns": [{**ONE, "levels": ["b" * 101]}]}, "at most 100 letters"),
+        ({"columns": [{**ONE, "levels": [*map(str, range(51))]}]}, "may have at most 50"),
+        ({"columns": [{**ONE, "levels": [""]}]}, "name every level once"),
+        ({"columns": [{**ONE, "levels": [1]}]}, "a list of words"),
+        ({"columns": [{**ONE, "conversions": []}]}, "has the field 'conversions', which is not known"),
         ({"more": 1}, "has the field 'more', which is not known"),
     ],
 )

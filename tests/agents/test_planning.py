@@ -1,12 +1,11 @@
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from roundelay.agents.agreement.epochs import changes, plan_renewed, plan_ring, plan_with, plan_without
-from roundelay.agents.agreement.invitations import Invitation, header_columns
+from roundelay.agents.agreement.invitations import Invitation
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task, column_of
 from tests.agents.conftest import ALGORITHM, COLUMNS, TASK, invited, ring_of, site
 from tests.agents.fuzzing import patient
@@ -244,13 +243,3 @@ def test_the_cells_of_a_header(cell: str, column: Column) -> None:
 def test_a_cell_without_a_name_is_refused(cell: str) -> None:
     with pytest.raises(ValueError, match="no name"):
         column_of(cell)
-
-
-def test_only_the_header_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "data.csv"
-    path.write_bytes('\ufeffage [years],"length, standing [cm]",outcome\r\n'.encode() + b"\x00\xff not text\n")
-    assert header_columns(path) == (Column("age", "years"), Column("length, standing", "cm"), Column("outcome"))
-    for content in (b"", b"a,,b\n", b"a,[years],b\n", b"\xff\xfe\n"):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"The header of .*data\.csv"):
-            header_columns(path)

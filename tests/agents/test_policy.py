@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
@@ -25,6 +26,9 @@ from roundelay.agents.agreement.policy import (
     check_policy,
     masks_of,
     read_policy,
+    refused_counts,
+    refused_regression,
+    refused_rows,
     sides,
     text_of,
     write_policy,
@@ -34,6 +38,11 @@ from roundelay.agents.protocol.beginning import BITS, grid_of
 from roundelay.agents.site.taking_part import Ending
 from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.cli.app import app
+from roundelay.regression.columns import Column
+from roundelay.regression.regression import Regression
+from roundelay.regression.rows import SiteRows
+from roundelay.regression.study import Study
+from roundelay.regression.sums import Known as Counted
 from tests.agents.hospitals import QUIET, TASK, Hospitals
 from tests.agents.world import least_squares, ring_plan
 
@@ -45,11 +54,15 @@ def plan_of(algorithm: Any = None, agents: int = 5, **changes: Any) -> RingPlan:
     return replace(plan, **changes)
 
 
+NAMED = st.lists(st.text("aä \"'\\#[]*,=", max_size=100), max_size=9).map(tuple)
+
+
 @settings(deadline=None, max_examples=50, derandomize=True)
 @given(
     policy=st.builds(
         Policy, st.integers(2, 99), st.integers(1, 99), st.integers(2, 9), st.integers(1, 999),
-        st.sampled_from([math.inf, 0.0, 0.5, 3.0]), st.floats(0.0, 1e6), st.integers(0, 50), st.booleans(),
+        st.sampled_from([math.inf, 0.0, 0.5, 3.0]), st.floats(0.0, 1e6), st.integers(0, 50), st.booleans(), NAMED, NAMED,
+        st.integers(1, 99), st.floats(0.0, 1e6),
     )
 )  # fmt: skip
 def test_what_is_written_is_read(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -78,6 +91,10 @@ def test_an_entry_that_is_left_out_and_a_file_that_is_not_there(tmp_path: Path) 
         ("least_cover = nan", "use a number"),
         ("most_epsilon = 'all'", "use a number"),
         ("hub_beside_me = 0", "use true or false"),
+        ("least_rows_a_level = 0", "use a whole number from 1 to"),
+        ("allowed_columns = 'age'", "use a list of names in quotes"),
+        ("allowed_families = [1]", "use a list of names in quotes"),
+        ("most_parameters_per_row = -0.1", "use a number from 0 on"),
         ("least_members 4", "can't be read as TOML"),
         ("#" * 70_000, "has more than 65536 bytes"),
     ],
@@ -122,6 +139,70 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "least_cover",
     ]
     assert not breaches(ANYTHING, plan, 0, OwnData(1, 1.0))
+
+
+# ---------------------------------------------------------------- regressions
+
+AREA = Column("area", values="levels", levels=("North", "South", "East", "West"))
+SEX = Column("sex", values="levels", levels=("female", "male"))
+REGRESSION = Regression("dead ~ age + area", (Column("dead"), Column("age"), AREA, SEX), "binomial", by="sex")
+
+
+def rows_with(areas: str, sexes: str) -> SiteRows:
+    frame = pd.DataFrame(
+        {
+            "dead": np.arange(len(areas)) % 2.0,
+            "age": np.arange(len(areas)) + 40.0,
+            "area": pd.Categorical([one for letter in areas for one in AREA.levels if one[0] == letter], AREA.levels),
+            "sex": pd.Categorical([{"f": "female", "m": "male"}[letter] for letter in sexes], SEX.levels),
+        }
+    )
+    return SiteRows(REGRESSION, frame)
+
+
+def test_a_regression_keeps_to_the_columns_and_families_that_are_allowed() -> None:
+    assert refused_regression(Policy(), REGRESSION) == ()
+    assert refused_regression(Policy(allowed_columns=("sex", "dead", "age", "area")), REGRESSION) == ()
+    assert refused_regression(Policy(allowed_families=("cox", "binomial")), REGRESSION) == ()
+    found = refused_regression(Policy(allowed_columns=("dead", "age"), allowed_families=("gaussian",)), REGRESSION)
+    assert "The plan uses area and sex" in found[0] and "(allowed_columns)" in found[0]
+    assert "of the family binomial" in found[1] and "allows gaussian (allowed_families)" in found[1]
+    assert "allows none" in refused_regression(Policy(allowed_families=()), REGRESSION)[0]
+
+
+def test_levels_that_few_rows_of_a_site_have_are_refused_and_those_that_none_has_are_not() -> None:
+    assert refused_rows(Policy(), rows_with("NNNNNSSSSS", "fffffmmmmm")) == ()
+    (found,) = refused_rows(Policy(), rows_with("NNNNNSSSSE", "ffffffffff"))
+    assert "4 rows with the level 'South' of area and 1 row with the level 'East' of area" in found
+    assert "wants 5 of each level that it has (least_rows_a_level)" in found
+    (found,) = refused_rows(Policy(least_rows_a_level=6), rows_with("NSEW", "ffmm"))
+    assert "and 3 more such levels" in found
+    assert refused_rows(Policy(least_rows_a_level=1), rows_with("NSEW", "ffmm")) == ()
+    assert refused_rows(ANYTHING, rows_with("NSEW", "ffmm")) == ()
+
+
+def test_all_rows_are_enough_for_the_unknowns_and_for_each_level() -> None:
+    def known(*sites: SiteRows) -> Counted:
+        study, nothing = Study(REGRESSION), Counted(REGRESSION, (), len(sites))
+        return study.known((np.sum([study.summand(one, nothing) for one in sites], axis=0),), len(sites))
+
+    # Five unknowns: the constant, the age and three levels.
+    full = [rows_with("NNNNNSSSSSEEEEEWWWWW", "f" * 10 + "m" * 10)]
+    assert REGRESSION.dim == 5 and refused_counts(Policy(), known(*full, *full, rows_with("N" * 10, "f" * 10))) == ()
+    (found,) = refused_counts(Policy(), known(*full, *full, rows_with("N" * 9, "f" * 9)))
+    assert "5 unknowns and all sites together 49 rows" in found and "0.1 unknowns for each row" in found
+    assert refused_counts(Policy(most_parameters_per_row=math.inf), known(*full)) == ()
+    many = rows_with("N" * 60, "f" * 60)
+    (found,) = refused_counts(Policy(), known(many, rows_with("SSSS", "ffmm"), rows_with("EE", "fm")))
+    assert (
+        "4 rows with the level 'South' of area, 2 rows with the level 'East' of area" in found and "'West'" not in found
+    )
+    # Few at one site are enough where others have more of them.
+    assert refused_counts(Policy(), known(many, rows_with("SSS", "mmm"), rows_with("SS", "mm"))) == ()
+    # Constants of the sites count.
+    own = replace(REGRESSION, formula="dead ~ age + site", columns=(Column("dead"), Column("age"), SEX))
+    counts = Study(own).known((np.concatenate([[30.0], np.zeros(Study(own).lengths[0] - 1)]),), 3)
+    assert "4 unknowns and all sites together 30 rows" in refused_counts(Policy(), counts)[0]
 
 
 # ---------------------------------------------------------------- masks

@@ -147,8 +147,9 @@ def test_units_do_not_matter():
     ids=lambda one: getattr(one, "name", type(one).__name__),
 )
 def test_other_methods_reach_the_same(algorithm, ours):
-    features, target = CANCER if isinstance(ours, RingLogisticRegression) else DIABETES
-    features, target = features[:120, :4], target[:120]
+    logistic = isinstance(ours, RingLogisticRegression)
+    features, target = CANCER if logistic else DIABETES
+    features, target = features[:120, [0, 1, 4, 8] if logistic else slice(4)], target[:120]
     sealed = ours.set_params(tol=1e-10).fit(features, target)
     expected, bytes_of_sums = sealed.coef_, sealed.communication_.bytes
     other = ours.set_params(algorithm=algorithm).fit(features, target)

@@ -67,11 +67,35 @@ def test_an_own_token_method_does_what_its_docstring_says(engine: Any, capsys: p
         assert "Point-SAGA" in capsys.readouterr().out
 
 
+def test_a_pipeline_over_sites_is_the_one_over_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each fold's model is fitted without one site, and tried on it."""
+    from sklearn.linear_model import LogisticRegression
+
+    search = example("pipeline_over_sites").main()
+    assert search.n_splits_ == 4
+    powers, best = search.best_estimator_[:-1], search.best_estimator_[-1]
+    features, tumour = _tumours()
+    whole = LogisticRegression(C=best.C, solver="newton-cholesky", tol=1e-13, max_iter=1000).fit(
+        powers.transform(features), tumour
+    )
+    assert np.allclose(best.coef_, whole.coef_, rtol=1e-6)
+    printed = capsys.readouterr().out
+    assert "odds ratio" in printed and "4 sites" in printed
+
+
+def _tumours() -> tuple[Any, Any]:
+    from sklearn.datasets import load_breast_cancer
+
+    features, tumour = load_breast_cancer(return_X_y=True, as_frame=True)
+    return features[["mean radius", "mean texture", "mean smoothness"]], tumour
+
+
 def test_every_example_is_tested() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {
         "compare_methods",
         "huber_problem",
         "own_token_method",
+        "pipeline_over_sites",
         "real_network",
         "unequal_hospitals",
         "what_leaks",

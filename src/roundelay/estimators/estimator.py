@@ -129,7 +129,7 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
             names = one
         self._outcome = Outcome(
             family, self._response, tuple(names), estimate.reshape(-1), raw, look, len(rows.target), tuple(map(str, rows.labels)),
-            self.communication_.laps, bool(fitted.residual <= self.tol),
+            fitted.laps, bool(fitted.residual <= self.tol),
         )  # fmt: skip
 
     def result(self) -> Result:
@@ -150,7 +150,7 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
         """Where all losses add up to less than log 2, each row is on its own side, and coefficients twice as large are better still."""
         if loss < math.log(2.0) * float(weight[weight > 0.0].min()):
             warnings.warn(
-                f"The columns tell the outcomes apart without an error, so that no finite coefficients are the best: choose a {remedy}.",
+                f"The columns tell the outcomes apart without an error, so that no finite coefficients are the best: choose {remedy}.",
                 ConvergenceWarning, stacklevel=3,
             )  # fmt: skip
 

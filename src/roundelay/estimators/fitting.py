@@ -19,6 +19,7 @@ from roundelay.problems import Problem, Regulariser
 from roundelay.problems.callables import CallableProblem
 from roundelay.problems.problem import total_gradient
 from roundelay.problems.regularisers import L1, NoRegulariser
+from roundelay.problems.solving import newton
 from roundelay.regression.study import SiteFunction
 
 
@@ -59,6 +60,24 @@ class Quadratic:
         return directions @ ((penalty * (directions.T @ v) - slope) / (curvatures + penalty))
 
 
+@dataclass(frozen=True, eq=False)
+class Curved:
+    """The proximal step of any other convex function, by Newton's method."""
+
+    function: SiteFunction
+
+    def prox(self, v: Vector, penalty: float) -> Vector:
+        """argmin f(x) + penalty/2 ‖x − v‖²."""
+        one = np.eye(len(v))
+        x, _ = newton(
+            lambda x: self.function.gradient(x) + penalty * (x - v),
+            lambda x: self.function.hessian(x) + penalty * one,
+            one,
+            v,
+        )
+        return x
+
+
 def problem_of_sites(functions: Sequence[SiteFunction], squares: bool) -> SitesProblem:
     """The functions of all sites, as the simulator takes them."""
     return (SquaresProblem if squares else SitesProblem)(
@@ -66,7 +85,7 @@ def problem_of_sites(functions: Sequence[SiteFunction], squares: bool) -> SitesP
         functions[0].likelihood.dim,
         [one.value for one in functions],
         [one.hessian for one in functions],
-        [Quadratic(one).prox for one in functions] if squares else None,
+        [(Quadratic if squares else Curved)(one).prox for one in functions],
         known_optimum=np.full(functions[0].likelihood.dim, np.nan),
     )
 

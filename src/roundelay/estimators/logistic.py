@@ -57,7 +57,7 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
                 null[:, -1] = np.log(np.maximum(both.shift[-count + 1 :], 1e-300) / max(both.shift[-count], 1e-300))
             events = [float(levels[part, 1].sum()) for part in rows.parts]
             look = look_at(sums, plain, ((turn @ unknowns).reshape(-1), null.reshape(-1)), events)
-            self._warn_of_separation(look.value, rows.weight, "finite C")
+            self._warn_of_separation(look.value, rows.weight, "a finite C")
         self._keep(fitted, sums)
         self.coef_, self.intercept_ = units.raw(unknowns if count == 2 else helmert(count).T @ unknowns, constant)
         if look is not None:

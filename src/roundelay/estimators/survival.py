@@ -45,7 +45,7 @@ class RingCox(RingEstimator):
         if penalty == Penalty() and len(point) <= MOST_UNKNOWNS:
             ended = [float(events[part].sum()) for part in rows.parts]
             look = look_at(sums, likelihoods, (point, np.zeros(len(point))), ended)
-            self._warn_of_separation(look.value, rows.weight, "alpha above 0")
+            self._warn_of_separation(look.value, rows.weight, "an alpha above 0")
         self._keep(fitted, sums)
         self.coef_ = units.raw(point[None], constant=False)[0][0]
         self.intercept_ = 0.0

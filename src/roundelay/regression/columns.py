@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+# Words for what is false and what is true.
+TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
 # A number; one of some levels, in words; a date, which counts as days since 1970-01-01.
 Values = Literal["number", "levels", "date"]
 
@@ -38,6 +41,23 @@ class Column:
     def __str__(self) -> str:
         """As it stands in the header of a data file: name [unit]."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    def takes(self, unit: str) -> bool:
+        """Whether data in a unit are those of this column, or can be made so."""
+        return unit in (self.unit, *(one.unit for one in self.conversions))
+
+
+def in_order(levels: Iterable[str]) -> tuple[str, ...]:
+    """Levels in the order in which all sites have them: numbers by their value, then words by the alphabet."""
+    return tuple(sorted(set(levels), key=_by_number))
+
+
+def _by_number(word: str) -> tuple[bool, float, str, str]:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    return (True, 0.0, word.casefold(), word) if math.isnan(value) else (False, value, "", word)
 
 
 _HEADING = re.compile(r"(?P<name>.*?) ?\[(?P<unit>[^\[\]]*)\]")

@@ -12,7 +12,7 @@ import numpy as np
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton, NoMinimiserError, NormalEquations
 from roundelay.algorithms.sealed.questions import Place, answers, total_of
 from roundelay.kernels import Vector
-from roundelay.regression.columns import Column
+from roundelay.regression.columns import Column, in_order
 from roundelay.regression.formula import LEVELS, SITE
 from roundelay.regression.regression import Regression
 from roundelay.regression.result import Result
@@ -130,11 +130,7 @@ def columns_of(
             found.append(Column(name))
         else:
             words = {word for one in columns for word in words_of(one).dropna()}
-            found.append(
-                Column(
-                    name, values="levels", levels=_with_reference(sorted(words, key=_by_number), name, references or {})
-                )
-            )
+            found.append(Column(name, values="levels", levels=_with_reference(in_order(words), name, references or {})))
     return tuple(found)
 
 
@@ -148,14 +144,7 @@ def words_of(column: pd.Series) -> pd.Series:
     return column.astype(object).map(word, na_action="ignore")
 
 
-def _by_number(word: str) -> tuple[bool, float, str]:
-    try:
-        return False, float(word), word
-    except ValueError:
-        return True, 0.0, word
-
-
-def _with_reference(levels: list[str], name: str, references: Mapping[str, str]) -> tuple[str, ...]:
+def _with_reference(levels: Sequence[str], name: str, references: Mapping[str, str]) -> tuple[str, ...]:
     first = references.get(name)
     if first is None:
         return tuple(levels)

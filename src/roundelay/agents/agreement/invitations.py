@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast, get_args
 
 from roundelay.agents.agreement.identity import LONGEST_CERTIFICATE, Identity, check_certificate, is_signed_by
 from roundelay.agents.agreement.names import LONGEST_ADDRESS, LONGEST_NAME, check_address, check_site_name
-from roundelay.agents.agreement.plan import Column, Member, Task, columns_in
+from roundelay.agents.agreement.plan import Member, Task
 from roundelay.agents.agreement.signed_text import (
     changed_since,
     parsed,
@@ -20,16 +19,22 @@ from roundelay.agents.agreement.signed_text import (
     table_of,
 )
 from roundelay.networks.network_checks import join_names
+from roundelay.regression.columns import Column, Conversion, Values
 from roundelay.tables import Fields
 
-FORMAT = 2
-LONGEST_COLUMN = 100
+FORMAT = 3
+LONGEST_COLUMN = LONGEST_LEVEL = 100
 MOST_COLUMNS = 10_000
+# Of a column of words a site tells at most so many levels, and a plan may have so many; units from which a column is converted.
+TOLD_LEVELS, MOST_LEVELS, MOST_UNITS = 50, 1000, 20
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """A site's name, certificate (PEM), address ("" where it can't be dialled) and columns."""
+    """A site's name, certificate (PEM), address ("" where it can't be dialled) and columns.
+
+    A column says what kind of values it has. Of words it has those as levels that the site tells of, and of a few whole numbers, too.
+    """
 
     name: str
     certificate: str
@@ -45,7 +50,7 @@ class Invitation:
 def write_invitation(identity: Identity, address: str = "", columns: Sequence[Column] = ()) -> bytes:
     """The text of a site's invitation."""
     member = Member(identity.name, identity.certificate, address)
-    table = {"format": FORMAT, **member_table(member), "columns": [column_table(column) for column in columns]}
+    table = {"format": FORMAT, **member_table(member), "columns": [described_table(column) for column in columns]}
     text = signed_text({"invitation": table}, identity)
     read_invitation(text, f"the invitation of {identity.name}")  # nothing is sent that the others refuse
     return text
@@ -58,27 +63,28 @@ def read_invitation(text: bytes, where: str) -> Invitation:
     refuse_other_tables(tables, ("invitation",), where)
     fields = table_of(tables, "invitation", where)
     fields.only("format", "name", "address", "certificate", "columns")
-    fields.whole("format", FORMAT, FORMAT)
+    _check_format(fields, where)
     member = member_from(fields, where)
     if not is_signed_by(member.certificate, body, signature):
         raise changed_since(where, member.name)
-    return Invitation(member.name, member.certificate, member.address, columns_from(fields, "columns"))
+    entries = fields.list_of("columns", dict, "tables with name and unit", MOST_COLUMNS)
+    columns = tuple(_described_from(Fields(entry, f"columns of {fields.where}"), TOLD_LEVELS) for entry in entries)
+    refuse_same_names(columns, fields.where)
+    return Invitation(member.name, member.certificate, member.address, columns)
+
+
+def _check_format(fields: Fields, where: str) -> None:
+    found = fields.whole("format", 0, 2**31)
+    if found != FORMAT:
+        when, remedy = (
+            ("an earlier", "let the site make it anew by roundelay ring offer")
+            if found < FORMAT
+            else ("a later", "install that release, too")
+        )
+        raise ValueError(f"{where} is of {when} release, in format {found} where this one has {FORMAT}: {remedy}.")
 
 
 # ---------------------------------------------------------------- the columns of the data
-
-
-def header_columns(path: Path) -> tuple[Column, ...]:
-    """The columns of a CSV file, from its header; nothing else of it is read."""
-    try:
-        with open(path, "rb") as file:
-            # Line by line, so that no data are looked at; spreadsheets put a mark before the first cell.
-            header = next(csv.reader(line.decode("utf-8-sig") for line in file), [])
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"The header of {path} can't be read: save the data as CSV in UTF-8.") from None
-    if not header:
-        raise ValueError(f"The header of {path} is empty: name every column in the first line.")
-    return columns_in(header, str(path))
 
 
 def check_same_columns(invitations: Sequence[Invitation]) -> None:
@@ -95,11 +101,12 @@ def check_same_columns(invitations: Sequence[Invitation]) -> None:
 
 def check_fits_task(task: Task, invitation: Invitation) -> None:
     """Refuse a site whose data lack a column of the fit."""
-    lacking = [str(column) for column in task.columns if column not in invitation.columns]
+    offered = {column.name: column.unit for column in invitation.columns}
+    lacking = [str(column) for column in task.columns if not column.takes(offered.get(column.name, "\n"))]
     if lacking:
         raise ValueError(
             f"{invitation.name} lacks {_counted(lacking)} of the fit: let it name the same columns in the same units, "
-            "and make a new invitation with roundelay ring init --data."
+            "and make a new invitation with roundelay ring offer --data."
         )
 
 
@@ -142,22 +149,88 @@ def member_from(fields: Fields, where: str) -> Member:
 
 
 def column_table(column: Column) -> dict[str, str]:
-    """A column as a table."""
+    """A column of a task without a formula as a table: its name and its unit."""
     return {"name": column.name, "unit": column.unit}
 
 
 def column_from(fields: Fields) -> Column:
-    """The column in a table, checked."""
+    """The column in such a table, checked."""
     fields.only("name", "unit")
+    return _named_from(fields)
+
+
+def _named_from(fields: Fields) -> Column:
     column = Column(fields.text("name", LONGEST_COLUMN), fields.text("unit", LONGEST_COLUMN))
     for name, text in (("name", column.name), ("unit", column.unit)):
-        if not text.isprintable() or text != " ".join(text.split()):
-            raise fields.refusal(
-                name, "use letters that can be printed, with one space between words and none at the ends"
-            )
+        _check_printable(fields, name, text)
     if not column.name:
         raise fields.refusal("name", "give the column a name")
     return column
+
+
+def _check_printable(fields: Fields, name: str, text: str) -> None:
+    if not is_plain(text):
+        raise fields.refusal(name, "use letters that can be printed, with one space between words and none at the ends")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has letters that can be printed, with one space between words and none at the ends."""
+    return text.isprintable() and text == " ".join(text.split())
+
+
+def can_be_told(level: str) -> bool:
+    """Whether a word may stand in an invitation and in a plan."""
+    return 0 < len(level) <= LONGEST_LEVEL and is_plain(level)
+
+
+def described_table(column: Column) -> dict[str, Any]:
+    """A column as a table: its name and unit, what kind of values it has and, where there are any, its levels."""
+    return {**column_table(column), "values": column.values, **({"levels": [*column.levels]} if column.levels else {})}
+
+
+def _described_from(fields: Fields, most: int, *others: str) -> Column:
+    fields.only("name", "unit", "values", "levels", *others)
+    column, values, levels = _named_from(fields), fields.text("values"), cast(tuple[str, ...], ())
+    if values not in get_args(Values):
+        raise fields.refusal("values", f"use {', '.join(get_args(Values))}")
+    if "levels" in fields.table:
+        levels = tuple(fields.list_of("levels", str, "words", most))
+    if not all(map(can_be_told, levels)) or len(set(levels)) < len(levels):
+        raise fields.refusal("levels", f"name every level once, in at most {LONGEST_LEVEL} letters that can be printed")
+    return Column(column.name, column.unit, cast(Values, values), levels)
+
+
+def agreed_table(column: Column) -> dict[str, Any]:
+    """A column of a regression as a table: as described, and from which units it is converted how."""
+    conversions = [
+        {"unit": one.unit, "factor": float(one.factor), "offset": float(one.offset)} for one in column.conversions
+    ]
+    return {**described_table(column), **({"conversions": conversions} if conversions else {})}
+
+
+def agreed_from(fields: Fields) -> Column:
+    """The column in such a table, checked: it has levels where these are its kind of values, and only then."""
+    column = _described_from(fields, MOST_LEVELS, "conversions")
+    if bool(column.levels) != (column.values == "levels"):
+        raise fields.refusal("values", "name the levels of a column that has levels, and of no other")
+    if "conversions" not in fields.table:
+        return column
+    entries = fields.list_of("conversions", dict, "tables with unit, factor and offset", MOST_UNITS)
+    conversions = tuple(_conversion_from(Fields(entry, f"conversions of {fields.where}")) for entry in entries)
+    units = [column.unit, *(one.unit for one in conversions)]
+    if column.values != "number" or len(set(units)) < len(units):
+        raise fields.refusal("conversions", "convert numbers alone, and from every other unit once")
+    return replace(column, conversions=conversions)
+
+
+def _conversion_from(fields: Fields) -> Conversion:
+    fields.only("unit", "factor", "offset")
+    one = Conversion(fields.text("unit", LONGEST_COLUMN), fields.number("factor"), fields.number("offset"))
+    _check_printable(fields, "unit", one.unit)
+    for name, number in (("factor", one.factor), ("offset", one.offset)):
+        if not math.isfinite(number) or (name == "factor" and number == 0.0):
+            raise fields.refusal(name, "use a finite number, and a factor other than 0")
+    return one
 
 
 def columns_from(fields: Fields, name: str) -> tuple[Column, ...]:

@@ -6,11 +6,14 @@ them too small to hide anything, or set one member on both sides of another.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from roundelay.agents.agreement.disk import PRIVATE, read_at_most, write_new
 from roundelay.agents.agreement.plan import RingPlan
@@ -18,11 +21,19 @@ from roundelay.agents.agreement.signed_text import parsed
 from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.masks import mask_grid
 from roundelay.networks.network_checks import join_names
+from roundelay.regression.regression import Regression
+from roundelay.regression.rows import SiteRows
+from roundelay.regression.sums import Known
 from roundelay.tables import Fields
 
 POLICY = "policy.toml"
 MOST_BYTES = 2**16
 MOST = 2**31
+# Stands for all columns, or all families.
+ALL = "*"
+MOST_NAMES = 10_000
+# So many levels are named.
+NAMED = 3
 
 _TEXT = """\
 # What this site takes part in. `roundelay ring accept` and the agent refuse a ring file that does not keep to it.
@@ -45,6 +56,20 @@ most_questions = {most_questions}
 
 # All runs with noise together may cost so much ε at most. With any number but inf this site adds to no exact sums.
 most_epsilon = {most_epsilon}
+
+# Regressions may use these columns alone; "*" stands for all.
+allowed_columns = {allowed_columns}
+
+# Regressions may be of these families alone, such as "gaussian", "binomial" or "cox"; "*" stands for all.
+allowed_families = {allowed_families}
+
+# A level that rows of this site have, so many of them have at least, and so have so many rows of all sites. Rarer words
+# are not told in the invitation either.
+least_rows_a_level = {least_rows_a_level}
+
+# A regression may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
+# nearly as many unknowns as rows tells the rows.
+most_parameters_per_row = {most_parameters_per_row}
 
 # The rest is about methods by which a token goes round, that is not about sealed laps.
 
@@ -77,10 +102,14 @@ class Policy:
     least_cover: float = 10.0
     least_bits: int = 20
     hub_beside_me: bool = False
+    allowed_columns: tuple[str, ...] = (ALL,)
+    allowed_families: tuple[str, ...] = (ALL,)
+    least_rows_a_level: int = 5
+    most_parameters_per_row: float = 0.1
 
 
 # For one who has the data of all sites, as in a rehearsal: there is nobody to hide anything from.
-ANYTHING = Policy(2, 1, 2, MOST, math.inf, 0.0, 0, True)
+ANYTHING = Policy(2, 1, 2, MOST, math.inf, 0.0, 0, True, least_rows_a_level=1, most_parameters_per_row=math.inf)
 
 
 class OwnData(NamedTuple):
@@ -114,7 +143,9 @@ def read_policy(folder: Path) -> Policy:
     return Policy(**found)
 
 
-def _read(fields: Fields, name: str, usual: float) -> float:
+def _read(fields: Fields, name: str, usual: Any) -> Any:
+    if isinstance(usual, tuple):
+        return tuple(fields.list_of(name, str, "names in quotes", MOST_NAMES))
     if isinstance(usual, bool):
         return fields.flag(name)
     if isinstance(usual, int):
@@ -135,8 +166,16 @@ def write_policy(folder: Path, policy: Policy | None = None) -> None:
 
 def text_of(policy: Policy) -> str:
     """The file of a policy."""
-    words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in asdict(policy).items()}
-    return _TEXT.format(**words)
+    return _TEXT.format(**{name: _written(value) for name, value in asdict(policy).items()})
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        names = [json.dumps(name, ensure_ascii=False) for name in value]
+        return (
+            f"[{', '.join(names)}]" if len(names) == 1 else "".join(["[\n", *(f"    {name},\n" for name in names), "]"])
+        )
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # ---------------------------------------------------------------- what a plan does not keep to
@@ -188,6 +227,74 @@ def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> I
         )
     if policy.least_cover > 0.0:
         yield from _thin_masks(policy, plan, OwnData(0, 1.0) if own is None else own)
+
+
+# ---------------------------------------------------------------- what a regression does not keep to
+
+
+def refused_regression(policy: Policy, regression: Regression) -> tuple[str, ...]:
+    """What of a regression as planned does not keep to a policy: its columns and its family."""
+    found = []
+    columns = [column.name for column in regression.columns if column.name not in policy.allowed_columns]
+    if columns and ALL not in policy.allowed_columns:
+        found.append(
+            f"The plan uses {join_names(columns)}, and this site's policy does not allow {'it' if len(columns) == 1 else 'them'} (allowed_columns)."
+        )
+    if not {regression.family, ALL} & {*policy.allowed_families}:
+        found.append(
+            f"The plan is of the family {regression.family}, and this site's policy allows {join_names(policy.allowed_families) or 'none'} "
+            "(allowed_families)."
+        )
+    return tuple(found)
+
+
+def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
+    """What of a site's own rows does not keep to its policy: levels that few of them have. It is for the site's own eyes."""
+    few = [
+        f"{count} row{'s' * (count != 1)} with the level {level!r} of {column.name}"
+        for column in rows.regression.columns
+        if column.values == "levels"
+        for level, count in zip(
+            column.levels,
+            np.bincount(rows.frame[column.name].cat.codes, minlength=len(column.levels)).tolist(),
+            strict=True,
+        )
+        if 0 < count < policy.least_rows_a_level
+    ]
+    if not few:
+        return ()
+    return (
+        f"This site has {_some(few)}, and its policy wants {policy.least_rows_a_level} of each level that it has (least_rows_a_level): what is "
+        "told of so few may tell of one. Join the level with another in the data.",
+    )
+
+
+def refused_counts(policy: Policy, known: Known) -> tuple[str, ...]:
+    """What of the rows of all sites, as far as everybody has been told, does not keep to a policy: their number, and that of each level."""
+    found, unknowns = [], known.regression.dim + known.constants
+    if unknowns > policy.most_parameters_per_row * known.rows:
+        found.append(
+            f"The regression has {unknowns:,} unknowns and all sites together {known.rows:,} rows, and this site's policy allows "
+            f"{policy.most_parameters_per_row:g} unknowns for each row (most_parameters_per_row)."
+        )
+    few = []
+    for column in known.regression.columns:
+        if column.values == "levels":
+            counts = known.told("counts")[column.name].reshape(-1, len(column.levels)).sum(axis=0)
+            few += [
+                f"{count:.0f} row{'s' * (count != 1)} with the level {level!r} of {column.name}"
+                for level, count in zip(column.levels, counts.tolist(), strict=True)
+                if 0.5 < count < policy.least_rows_a_level
+            ]
+    if few:
+        found.append(
+            f"All sites together have {_some(few)}, and this site's policy wants {policy.least_rows_a_level} of each level (least_rows_a_level)."
+        )
+    return tuple(found)
+
+
+def _some(few: list[str]) -> str:
+    return join_names(few) if len(few) <= NAMED else f"{', '.join(few[:NAMED])} and {len(few) - NAMED} more such levels"
 
 
 def _too_few(plan: RingPlan) -> str:

@@ -83,7 +83,7 @@ def _find(file: str, present: Sequence[Column], column: Column) -> int:
             f'{file} has the column "{column.name}" {len(numbers)} times: keep the one that is meant, and rename the others.'
         )
     given = present[numbers[0]].unit
-    if given != sought.unit and given not in [one.unit for one in column.conversions]:
+    if given != sought.unit and not column.takes(given):
         known = [f'"{one.unit}"' for one in column.conversions]
         also = f" (and converts it from {', '.join(known)})" if known else ""
         raise ValueError(

@@ -15,11 +15,10 @@ import numpy as np
 
 from roundelay.agents.data.table import Plain, Table, Texts
 from roundelay.kernels import Vector
-from roundelay.regression.columns import Column
+from roundelay.regression.columns import TRUTH, Column
 
 # Texts that say that there is nothing.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", ".", "-"})
-TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 WITH_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 # One point or comma and three digits behind it: a fraction to some, thousands to others.
@@ -48,7 +47,7 @@ class Understood:
 
     def values(self) -> list[Vector]:
         """A vector each, in the agreed unit; not a number where a cell is empty."""
-        comma = self._has_commas()
+        comma = self.has_commas()
         return [self._vector(number, comma) for number in range(len(self.agreed))]
 
     def _vector(self, number: int, comma: bool) -> Vector:
@@ -68,7 +67,7 @@ class Understood:
 
     # ------------------------------------------------------------ numbers
 
-    def _has_commas(self) -> bool:
+    def has_commas(self) -> bool:
         """Whether the numbers of this file have a comma before their fraction: where one surely has, all have."""
         pairs = [*zip(self.agreed, self.table.columns, strict=True)]
         columns = [

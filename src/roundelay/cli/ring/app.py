@@ -12,7 +12,7 @@ from roundelay.cli.ring.changes import drop, join, renew
 from roundelay.cli.ring.demo import demo
 from roundelay.cli.ring.ledger import ledger
 from roundelay.cli.ring.planning import plan
-from roundelay.cli.ring.site import identity, init, pause, rekey, resume, stop
+from roundelay.cli.ring.site import identity, init, offer, pause, rekey, resume, stop
 from roundelay.cli.ring.status import status
 from roundelay.cli.ring.up import up
 
@@ -47,6 +47,7 @@ def ring_command() -> None:
 
 
 ring.command(short_help="Make a site's keys and its invitation.")(init)
+ring.command(short_help="Write a site's invitation anew, for data that have changed.")(offer)
 ring.command(short_help="Say who a site is.")(identity)
 ring.command(short_help="Make new keys for a site.")(rekey)
 ring.command(short_help="Plan a ring from invitations, and sign the ring file.")(plan)
