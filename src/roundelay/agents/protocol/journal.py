@@ -233,14 +233,21 @@ class Journal:
 
     def check_data(self, digest: str) -> None:
         """Refuse to go on with other data than those with which the run began; the first ones are remembered."""
+        self._check_same("data", digest, "The data are not those", "start the agent with those")
+
+    def check_start(self, digest: str) -> None:
+        """Refuse to go on from another model: an answer that was on its way when the agent died would be two under one mask."""
+        self._check_same("start", digest, "The model to start from is not the one", "give the agent that one by --warm")
+
+    def _check_same(self, key: str, digest: str, what: str, do: str) -> None:
         with self._refusals():
-            known = self._database.execute("select value from about where key = 'data'").fetchone()
+            known = self._database.execute("select value from about where key = ?", (key,)).fetchone()
             if known is None:
-                self._database.execute("insert into about values ('data', ?)", (digest,))
+                self._database.execute("insert into about values (?, ?)", (key, digest))
             elif known[0] != digest:
                 raise JournalError(
-                    "The data are not those with which this site began the run: start the agent with those, or plan a new "
-                    "run, which may start from the model of this one (--warm)."
+                    f"{what} with which this site began the run: {do}, or plan a new run, which may start from the model of this one "
+                    "(--warm)."
                 )
 
     def close(self) -> None:

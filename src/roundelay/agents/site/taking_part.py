@@ -7,6 +7,7 @@ import os
 import secrets as system_secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,8 @@ class Site:
             try:
                 if self.local.digest:
                     journal.check_data(self.local.digest)
+                if self.options.warm is not None:
+                    journal.check_start(_digest_of_model(self.options.warm))
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
                 self._forget_mask_keys(before=signed.plan.epoch)
@@ -360,6 +363,16 @@ def _outcome(holder: Holder, standard: Standard | None) -> Outcome:
     names, converged = tuple(one.name for one in plan.members), held.reason == Reason.CONTENT
     questions = questions_of(plan, held.hop)
     return outcome_of(plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged)
+
+
+def _digest_of_model(path: Path) -> str:
+    """A digest of a model's file, and of the unknowns beside it."""
+    beside = path.with_suffix(".npy")
+    try:
+        pieces = [path.read_bytes(), beside.read_bytes() if beside.exists() else b""]
+    except OSError as error:
+        raise ValueError(f"{path} can't be opened ({error.strerror}): check the path and who may read it.") from None
+    return sha256(b"".join(len(piece).to_bytes(8, "little") + piece for piece in pieces)).hexdigest()
 
 
 def _signed_end(holder: Holder, large: bool) -> SignedEnd:
