@@ -12,6 +12,7 @@ import numpy as np
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton, NoMinimiserError, NormalEquations
 from roundelay.algorithms.sealed.questions import Place, answers, total_of
 from roundelay.kernels import Vector
+from roundelay.regression.choosing import Chosen, folds_of
 from roundelay.regression.columns import Column, in_order
 from roundelay.regression.formula import LEVELS, SITE
 from roundelay.regression.regression import Regression
@@ -77,18 +78,34 @@ def fit(sites: Mapping[str, SiteRows], regression: Regression) -> Fit:
     for _ in range(study.before):
         form_next()
     known = study.known(tuple(totals), len(rows))
-    found, questions = _minimiser(study, rows, known)
+    chosen, asked = _chosen(study, rows, known) if regression.folds else (None, 0)
+    found, questions = _minimiser(study, rows, known, chosen.best.factor if chosen else 1.0)
     for _ in AFTER:
         form_next(found.point)
     known = study.known(tuple(totals), len(rows), found.point)
-    return Fit(study, known, result_of(study, known, tuple(sites), questions, found.converged))
+    return Fit(study, known, result_of(study, known, tuple(sites), asked + questions, found.converged, chosen))
 
 
-def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Found, int]:
-    problem = problem_of([study.function(one, known) for one in rows])
+def _chosen(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Chosen, int]:
+    sites = [study.folds(one, known) for one in rows]
+    asking, questions = study.choosing(known), 0
+    points = next(asking)
+    while True:
+        questions += 1
+        total = np.sum([site(points) for site in sites], axis=0)
+        try:
+            points = asking.send(
+                folds_of(total, study.regression.folds, study.regression.dim, known.weight, known.sites)
+            )
+        except StopIteration as end:
+            return end.value, questions
+
+
+def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known, factor: float) -> tuple[Found, int]:
+    problem = problem_of([study.function(one, known, factor) for one in rows])
     least, why = no_minimum(known)
     goal = Goal(
-        problem.dim, len(rows), study.regulariser(len(rows)), TOLERANCE, start=study.start(known), least=least, why_none=why, most=MOST_LAPS,
+        problem.dim, len(rows), study.regulariser(len(rows), factor), TOLERANCE, start=study.start(known), least=least, why_none=why, most=MOST_LAPS,
     )  # fmt: skip
     optimiser = NormalEquations() if study.regression.is_quadratic else Newton()
     asking, place, questions = optimiser.questions(goal), Place(goal.origin, np.zeros(problem.dim)), 0

@@ -22,6 +22,7 @@ MULTINOMIAL, COX = "multinomial", "cox"
 # Not more unknowns: their information matrix has half the square of that.
 MOST_UNKNOWNS = 2000
 USUAL_LEAST = 5
+MOST_FOLDS = 20
 
 
 def families() -> tuple[str, ...]:
@@ -34,7 +35,8 @@ class Regression:
     """A regression over the rows of all sites.
 
     `formula` is in Wilkinson's notation over `columns`, which are all that leave a file. `ridge` and `lasso` are
-    λ₂ and λ₁ in (1/n)·Σ loss + λ₂/2 ‖coefficients‖² + λ₁ ‖coefficients‖₁, in standardised units and never on a constant. `errors` says what the standard errors hold against. With `table_one` the rows are
+    λ₂ and λ₁ in (1/n)·Σ loss + λ₂/2 ‖coefficients‖² + λ₁ ‖coefficients‖₁, in standardised units and never on a constant. With `folds` both are
+    multiplied by a factor that is chosen by so many folds of the rows, each left out in turn. `errors` says what the standard errors hold against. With `table_one` the rows are
     described first, for each level of the column `by` where there is one; with `diagnostics` it is looked at how well the model fits,
     and with `heterogeneity` whether the sites' own estimates differ. Cells of fewer than `least` rows are not printed.
     """
@@ -45,6 +47,7 @@ class Regression:
     link: str = ""
     ridge: float = 0.0
     lasso: float = 0.0
+    folds: int = 0
     errors: Errors = "model"
     table_one: bool = True
     by: str = ""
@@ -57,6 +60,7 @@ class Regression:
             raise ValueError(f"There is no family {self.family!r}: use {', '.join(families())}.")
         finite_number("ridge", self.ridge, least=0.0)
         finite_number("lasso", self.lasso, least=0.0)
+        whole_number("folds", self.folds, least=0)
         whole_number("least", self.least, least=1)
         if self.errors not in ERRORS:
             raise ValueError(f"errors is {self.errors!r}: use {', '.join(ERRORS)}.")
@@ -74,6 +78,11 @@ class Regression:
         if not 1 <= self.dim <= MOST_UNKNOWNS:
             raise ValueError(
                 f"The formula has {self.dim:,} unknowns, and there may be 1 to {MOST_UNKNOWNS:,}: leave out terms or levels, or add one."
+            )
+        if self.folds and not (2 <= self.folds <= MOST_FOLDS and self.shrinks):
+            raise ValueError(
+                f"folds is {self.folds}: use 2 to {MOST_FOLDS}, and a ridge or a lasso (or both, in the proportion that is meant) whose strength is "
+                "to be chosen."
             )
         if self.shrinks and self.errors != "model":
             raise ValueError(

@@ -92,6 +92,19 @@ class SurvivalPoint:
     high: float
 
 
+@dataclass(frozen=True)
+class Strength:
+    """A point of the path on which a penalty was chosen: by what the planned one was multiplied, and the mean loss of rows left out.
+
+    `error` is the standard error of that mean over the folds, `slopes` how many coefficients were not 0 on the average.
+    """
+
+    factor: float
+    loss: float
+    error: float
+    slopes: float
+
+
 # ---------------------------------------------------------------- who was looked at
 
 
@@ -136,8 +149,8 @@ class Result:
     `family` and `link` are words such as "binomial" and "logit"; `response` and `formula` are as they were planned. `letter` says whether the
     statistics are z or t, `errors` how the standard errors were formed, in words, and `ratio` what e^coefficient is ("odds ratio"; empty
     where it is nothing). `rows` counts rows, `events` those with the outcome (None where that is no count). `fit_name` says what
-    `fit` is: "R²" or "McFadden's R²". `notes` are sentences that a reader must know, such as that an outcome is separated. `knots` has those
-    of each spline, as it is written in the formula, and `covariance` that of the coefficients, where they have errors. `slopes` says how large
+    `fit` is: "R²" or "McFadden's R²". `notes` are sentences that a reader must know, such as that an outcome is separated. Where the strength of a penalty was chosen
+    by rows left out, `path` has all that were tried and `strength` the one that was taken. `knots` has those of each spline, as it is written in the formula, and `covariance` that of the coefficients, where they have errors. `slopes` says how large
     the mean gradient was at each question.
     """
 
@@ -172,6 +185,8 @@ class Result:
     residuals: Histogram | None = None
     heterogeneity: tuple[Heterogeneity, ...] = ()
     survival: tuple[SurvivalPoint, ...] = ()
+    path: tuple[Strength, ...] = ()
+    strength: float | None = None
     knots: tuple[tuple[str, tuple[float, ...]], ...] = ()
     covariance: tuple[tuple[float, ...], ...] = ()
     slopes: tuple[float, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.regression.choosing import Chosen
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Errors
 from roundelay.regression.result import (
     Bin,
@@ -42,9 +44,12 @@ ERRORS_IN_WORDS: dict[Errors, str] = {
 FEW_SITES = 20
 
 
-def result_of(study: Study, known: Known, sites: tuple[str, ...], questions: int, converged: bool) -> Result:
+def result_of(
+    study: Study, known: Known, sites: tuple[str, ...], questions: int, converged: bool, chosen: Chosen | None = None
+) -> Result:
     """The result, from all totals and the point at which they stand."""
-    return _Reckoned(study, known, sites).result(questions, converged)
+    result = _Reckoned(study, known, sites).result(questions, converged)
+    return result if chosen is None else replace(result, path=chosen.path, strength=chosen.best.factor)
 
 
 def term_of(

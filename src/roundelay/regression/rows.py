@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.formula import COUNTS, Knots
@@ -42,6 +43,10 @@ class SiteRows:
     def count(self) -> int:
         """How many rows there are."""
         return len(self.frame)
+
+    def without(self, left_out: NDArray[np.bool_]) -> SiteRows:
+        """The rows but for some."""
+        return replace(self, frame=self.frame[~left_out])
 
     # ------------------------------------------------------------ beside the predictors
 

@@ -6,15 +6,18 @@ sums before the fit → known to all → each site's function → its minimum, b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from roundelay.algorithms.sealed.optimisers import Goal
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Regulariser
 from roundelay.problems.callables import CallableProblem
 from roundelay.problems.regularisers import NoRegulariser, WeightedL1
+from roundelay.regression.choosing import Chosen, Fold, answer_of_folds, choosing, dealt, strengths
 from roundelay.regression.likelihood import Likelihood
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import SiteRows
@@ -77,21 +80,47 @@ class Study:
             if not (mine["rows"][0] <= rows <= MOST_ROWS and rows.is_integer()):
                 raise ValueError(f"All {sites} sites can't have {rows:,g} rows together.")
 
-    def function(self, rows: SiteRows, known: Known) -> SiteFunction:
-        """The site's own function of the unknowns, such that the sum over N sites is N times the mean loss of a row, with the ridge."""
+    def function(self, rows: SiteRows, known: Known, factor: float = 1.0) -> SiteFunction:
+        """The site's own function of the unknowns, such that the sum over N sites is N times the mean loss of a row, with the ridge.
+
+        The ridge is multiplied by the factor that was chosen, where one was.
+        """
         check_totals(known)
         share = known.sites / known.weight
-        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, self._penalty)
+        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, factor * self._penalty)
 
-    def regulariser(self, sites: int) -> Regulariser:
+    def regulariser(self, sites: int, factor: float = 1.0) -> Regulariser:
         """What is added in public to the sum of the functions of so many sites."""
         if not self.regression.lasso:
             return NoRegulariser()
-        weights = np.full(
-            self.regression.dim, sites * self.regression.lasso
-        )  # of which so many functions have N times the mean
+        # So many functions have N times the mean.
+        weights = np.full(self.regression.dim, sites * factor * self.regression.lasso)
         weights[list(self.regression.spared)] = 0.0
         return WeightedL1(weights)
+
+    # ------------------------------------------------------------ choosing a penalty
+
+    def folds(self, rows: SiteRows, known: Known) -> Callable[[Matrix], Vector]:
+        """What a site answers at a point for each fold."""
+        check_totals(known)
+        count = self.regression.folds
+        fold = dealt(rows.count, count)
+        outside = [rows.without(fold == number) for number in range(count)]
+        likelihoods = [one.likelihood(known.knots, known.scaling) for one in outside]
+        weights, whole = [float(one.weight.sum()) for one in outside], rows.likelihood(known.knots, known.scaling)
+        return lambda points: answer_of_folds(likelihoods, weights, whole, points)
+
+    def choosing(self, known: Known) -> Generator[Matrix, list[Fold], Chosen]:
+        """Ask for the folds, until the factor of the penalty is chosen."""
+        regression, start = self.regression, self.start(known)
+
+        def penalised(factor: float) -> tuple[Goal, Matrix]:
+            goal = Goal(regression.dim, known.sites, self.regulariser(known.sites, factor))
+            return goal, known.sites * factor * self._penalty
+
+        first = yield np.tile(start, (regression.folds, 1))
+        factors = strengths(first, known.sites, regression.lasso, regression.ridge, regression.spared)
+        return (yield from choosing(penalised, factors, start, regression.folds, regression.spared))
 
     @cached_property
     def _penalty(self) -> Matrix:
