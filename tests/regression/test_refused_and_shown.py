@@ -126,6 +126,8 @@ def test_table_one_is_that_of_the_pooled_rows():
         assert cell.count == (group.clinic == "east").sum() and cell.part == pytest.approx(
             (group.clinic == "east").mean()
         )
+    for cell, group in zip(lines["ill", "1"], groups, strict=True):
+        assert cell.count == group.ill.sum() and cell.part == pytest.approx(group.ill.mean())
 
 
 def test_few_rows_are_not_shown():
@@ -134,6 +136,9 @@ def test_few_rows_are_not_shown():
     result = rl.glm("ill ~ age + clinic", sites(rows), "binomial", ridge=0.1, by="sex", missing="drop").result
     east = next(line.cells for line in result.table_one.lines if line.level == "east")
     assert all(cell.count is None for cell in east)
+    few = rows.assign(ill=(np.arange(120) < 3).astype(int))
+    table = rl.glm("ill ~ age", sites(few), "binomial", ridge=0.1).result.table_one
+    assert all(cell.count is None for line in table.lines if line.column == "ill" for cell in line.cells)
     assert all(one.rows is None or one.rows >= 5 for one in result.calibration)
     assert all(count is None or not 0 < count < 5 for count in result.residuals.counts)
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.choosing import Chosen
+from roundelay.regression.columns import Column
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Errors
 from roundelay.regression.result import (
     Bin,
@@ -361,6 +362,10 @@ def table_one(known: Known) -> TableOne:
         if column.values == "levels":
             cells = known.told("counts")[column.name].reshape(-1, len(column.levels))
             lines += _level_lines(column.name, column.levels, _with_all(cells, bool(regression.by)), counts, least)
+        elif _is_yes_or_no(known, column):
+            ones = known.told("counts")[column.name]
+            cells = _with_all(np.column_stack([known.groups - ones, ones]), bool(regression.by))
+            lines += _level_lines(str(column), ("0", "1"), cells, counts, least)[1:]
         else:
             lines.append(
                 _number_line(known, str(column), [one.name for one in regression.columns].index(column.name), counts)
@@ -368,6 +373,12 @@ def table_one(known: Known) -> TableOne:
     hidden = hidden_cells(counts[None, :-1] if regression.by else counts[None], least)[0]
     rows = [None if few else round(count) for count, few in zip(counts.tolist(), [*hidden, False], strict=False)]
     return TableOne(regression.by, names, tuple(rows), tuple(lines), least)
+
+
+def _is_yes_or_no(known: Known, column: Column) -> bool:
+    """Whether all numbers are 0 or 1: only then their mean square is their mean. Then the mean is a count, and hidden as one."""
+    mean, spread = known.mean(column), known.spread(column)
+    return 0.0 <= mean <= 1.0 and abs(spread**2 - mean * (1.0 - mean)) <= 1e-9
 
 
 def _with_all(cells: Matrix, by: bool) -> Matrix:
