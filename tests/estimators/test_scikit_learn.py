@@ -89,6 +89,15 @@ def test_frames_clones_and_pickles(estimator):
         fitted.predict(features[features.columns[::-1]])
 
 
+def test_without_scikit_learn_the_extra_is_named():
+    import subprocess
+    import sys
+
+    code = "import sys; sys.modules['sklearn'] = None; from roundelay.estimators import RingRidge"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
+    assert "pip install 'roundelay[estimators]'" in told.splitlines()[-1]
+
+
 def test_roundelay_does_not_wait_for_scikit_learn():
     import subprocess
     import sys

@@ -29,7 +29,15 @@ def __getattr__(name: str) -> Any:
     """The estimators, whose modules need scikit-learn."""
     for module, names in _LATER.items():
         if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            try:
+                return getattr(import_module(f"{__name__}.{module}"), name)
+            except ImportError as error:
+                if not (error.name or "").startswith("sklearn"):
+                    raise
+                raise ImportError(
+                    f"{name} is an estimator of scikit-learn's kind, which is not installed or is older than 1.6: "
+                    "pip install 'roundelay[estimators]'."
+                ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

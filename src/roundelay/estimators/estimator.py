@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from roundelay.engine import Run
 from roundelay.estimators.fitting import Fitted, minimised, problem_of_sites
@@ -21,15 +24,6 @@ from roundelay.regression.regression import INTERCEPT, MOST_UNKNOWNS
 from roundelay.regression.result import Result
 from roundelay.regression.shown.printed import printed
 from roundelay.regression.study import SiteFunction
-
-try:
-    from sklearn.base import BaseEstimator
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-except ImportError as error:
-    raise ImportError(
-        "The estimators are scikit-learn's kind, which is not installed or is older than 1.6: pip install 'roundelay[estimators]'."
-    ) from error
 
 
 @dataclass(frozen=True, eq=False)

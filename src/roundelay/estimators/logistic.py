@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -77,7 +78,7 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
         return numbers.astype(np.float64)
 
     def _penalty(self, weight: float) -> Penalty:
-        if np.isinf(self.C) and self.C > 0.0:
+        if isinstance(self.C, float) and math.isinf(self.C) and self.C > 0.0:
             return Penalty()
         return Penalty(ridge=1.0 / (finite_number("C", self.C, above=0.0) * weight))
 

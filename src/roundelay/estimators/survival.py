@@ -62,6 +62,12 @@ class RingCox(RingEstimator):
         """Harrell's concordance: of the pairs of rows of which it is known who lived longer, the part that is predicted so; ties are halves."""
         return concordance(*times_and_events(signed_times(y)), self.predict(X))
 
+    def __sklearn_tags__(self) -> Any:
+        """It needs to know who died when."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
 
 def signed_times(y: Any) -> Any:
     """Time and event as one number, whose sign says that nothing is known of what came after."""
