@@ -18,7 +18,7 @@ from roundelay.estimators import (
     RingPoissonRegressor,
     RingRidge,
 )
-from roundelay.estimators.logistic import Turned, _turn
+from roundelay.estimators.logistic import Turned, basis_of
 from roundelay.regression.likelihood import Linear, SoftmaxLosses
 from tests.estimators.splits import SPLITS, split
 
@@ -93,15 +93,15 @@ def test_many_classes_with_many_unknowns():
     assert "L-BFGS" in ours.run_.outcome
 
 
-def test_the_equations_of_many_classes_are_an_orthonormal_basis():
-    """With W = Bu the loss is that of the softmax of XW', and its derivatives are right."""
+@pytest.mark.parametrize("each", [True, False])
+def test_the_coefficients_of_many_classes_by_a_basis(each):
+    """With W = Bu the loss is that of the softmax of XW', and its derivatives are right; a basis of sums of 0 is orthonormal."""
     random = np.random.default_rng(3)
     design, levels, weight = random.normal(size=(20, 3)), random.integers(0, 4, 20), random.uniform(0.5, 2.0, 20)
-    turned = Turned(Linear(design, SoftmaxLosses(levels, 4, weight)), _turn(4))
+    basis = basis_of(4, each)
+    turned = Turned(Linear(design, SoftmaxLosses(levels, 4, weight)), basis[1:] - basis[0])
     u = random.normal(size=turned.dim)
-    from scipy.linalg import helmert
-
-    chances = np.exp(design @ (helmert(4).T @ u.reshape(3, 3)).T)
+    chances = np.exp(design @ (basis @ u.reshape(-1, 3)).T)
     chances /= chances.sum(axis=1, keepdims=True)
     assert turned.value(u) == pytest.approx(-weight @ np.log(chances[np.arange(20), levels]), rel=1e-12)
     step = 1e-6
@@ -109,6 +109,24 @@ def test_the_equations_of_many_classes_are_an_orthonormal_basis():
     np.testing.assert_allclose(turned.gradient(u), slopes, atol=1e-7)
     bends = [(turned.gradient(u + step * e) - turned.gradient(u - step * e)) / (2 * step) for e in np.eye(turned.dim)]
     np.testing.assert_allclose(turned.hessian(u), bends, atol=1e-7)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-15)
+    assert each or np.abs(basis.sum(axis=0)).max() < 1e-15
+
+
+@pytest.mark.parametrize(("data", "l1_ratio"), [(CANCER, 1.0), (CANCER, 0.7), (WINE, 1.0), (WINE, 0.7)])
+def test_a_lasso_of_classes(data, l1_ratio):
+    """The constants are spared, and what is 0 there is 0 here."""
+    features, target = data
+    features = ((features - features.mean(axis=0)) / features.std(axis=0))[
+        :, :8
+    ]  # saga needs them alike, and gets there slowly
+    ours = RingLogisticRegression(C=0.1, l1_ratio=l1_ratio).fit(features, target, split("by label", target))
+    theirs = LogisticRegression(C=0.1, l1_ratio=l1_ratio, solver="saga", tol=1e-12, max_iter=100_000).fit(
+        features, target
+    )
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
+    np.testing.assert_allclose(ours.predict_proba(features), theirs.predict_proba(features), atol=1e-7)
+    assert ((ours.coef_ == 0.0) == (theirs.coef_ == 0.0)).all() and (ours.coef_ == 0.0).any()
 
 
 def test_more_columns_than_rows_and_columns_that_do_not_vary():

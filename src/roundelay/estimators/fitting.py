@@ -18,7 +18,7 @@ from roundelay.networks import Network, ring
 from roundelay.problems import Problem, Regulariser
 from roundelay.problems.callables import CallableProblem
 from roundelay.problems.problem import total_gradient
-from roundelay.problems.regularisers import L1, NoRegulariser
+from roundelay.problems.regularisers import L1, NoRegulariser, WeightedL1
 from roundelay.problems.solving import newton
 from roundelay.regression.study import SiteFunction
 
@@ -137,7 +137,7 @@ def minimised(
 def _regulariser(weights: Vector) -> Regulariser:
     if not weights.any():
         return NoRegulariser()
-    return L1(float(weights[0]))
+    return L1(float(weights[0])) if (weights == weights[0]).all() else WeightedL1(weights)
 
 
 def _carrying(algorithm: Any, regulariser: Regulariser) -> Any:

@@ -39,8 +39,6 @@ class RingLinear(RegressorMixin, RingEstimator):  # type: ignore[misc]
         sums, columns = SealedSums(len(rows.parts)), np.column_stack([rows.features, rows.target])
         units = units_of(columns, rows.weight, rows.parts, sums, bool(self.fit_intercept))
         penalty = self._penalty(units.weight)
-        if penalty.lasso:
-            units = units.alike()
         units = units.under(np.append(np.full(len(units.scale) - 1, penalty.ridge), 0.0))
         scaled, scale, unit = units.of(columns), units.scale[:-1], float(units.scale[-1])
         likelihoods = [

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from roundelay.estimators.estimator import Penalty, RingEstimator
+from roundelay.estimators.estimator import Penalty, RingEstimator, elastic
 from roundelay.estimators.summary import look_at
 from roundelay.estimators.sums import SealedSums, units_of
 from roundelay.kernels import Matrix, Vector
@@ -23,7 +23,7 @@ from roundelay.regression.regression import MOST_UNKNOWNS, MULTINOMIAL
 
 
 class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[misc]
-    """Logistic regression, as scikit-learn's: min C Σ s·loss + ½ ‖w‖².
+    """Logistic regression, as scikit-learn's: min C Σ s·loss + l1_ratio ‖w‖₁ + ½ (1 − l1_ratio) ‖w‖².
 
     Of many classes each has coefficients of its own, and its chance is their softmax. `C=numpy.inf` is no penalty.
     """
@@ -31,11 +31,12 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
     classes_: Any
 
     def __init__(
-        self, *, C: float = 1.0, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
+        self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
         max_laps: int = 10_000, random_state: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
         self.C = C
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sites: Any = None, sample_weight: Any = None) -> Self:
@@ -46,7 +47,8 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
         both = units_of(np.column_stack([rows.features, levels]), rows.weight, rows.parts, sums, constant)
         penalty = self._penalty(both.weight)
         units = both.first(rows.features.shape[1]).under(penalty.ridge)
-        design, turn = units.design(rows.features, constant), _turn(count)
+        design, basis = units.design(rows.features, constant), basis_of(count, bool(penalty.lasso))
+        turn = basis[1:] - basis[0]
         plain = [_likelihood(design[part], rows.target[part], rows.weight[part], count) for part in rows.parts]
         likelihoods = plain if count == 2 else [Turned(one, turn) for one in plain]
         ridges, lassos = (np.tile(one, turn.shape[1]) for one in penalty.spread(units.scale, constant))
@@ -60,7 +62,9 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
             look = look_at(sums, plain, ((turn @ unknowns).reshape(-1), null.reshape(-1)), events)
             self._warn_of_separation(look.value, rows.weight, "a finite C")
         self._keep(fitted, sums)
-        self.coef_, self.intercept_ = units.raw(unknowns if count == 2 else helmert(count).T @ unknowns, constant)
+        self.coef_, self.intercept_ = units.raw(unknowns if count == 2 else basis @ unknowns, constant)
+        if count > 2:
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
         if look is not None:
             family = "binomial" if count == 2 else MULTINOMIAL
             self._explain(
@@ -80,7 +84,7 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
     def _penalty(self, weight: float) -> Penalty:
         if isinstance(self.C, float) and math.isinf(self.C) and self.C > 0.0:
             return Penalty()
-        return Penalty(ridge=1.0 / (finite_number("C", self.C, above=0.0) * weight))
+        return elastic(1.0 / (finite_number("C", self.C, above=0.0) * weight), self.l1_ratio)
 
     def decision_function(self, X: Any) -> Matrix:
         """How far each row is on the side of each class, or of the second of two."""
@@ -155,16 +159,15 @@ class Turned:
         return turned.reshape(self.dim, self.dim)
 
 
-def _turn(count: int) -> Matrix:
-    """The equations of all classes but the first, less that of the first, from those of the fit.
+def basis_of(count: int, each: bool) -> Matrix:
+    """What the coefficients of all classes are made of.
 
-    All classes' coefficients together are not determined by the chances: the same may be added to all. Under a ridge, and without a penalty
-    in its shortest form, they add up to 0, so that an orthonormal basis of such coefficients is enough, whose ridge is theirs.
+    They are not determined by the chances: the same may be added to all. Under a ridge, and without a penalty in their shortest form, they
+    add up to 0, so that an orthonormal basis of such coefficients is enough, whose ridge is theirs. A lasso weighs `each` by itself.
     """
     if count == 2:
-        return np.ones((1, 1))
-    basis = helmert(count).T
-    return basis[1:] - basis[0]
+        return np.array([[0.0], [1.0]])
+    return np.eye(count) if each else helmert(count).T
 
 
 def _likelihood(design: Matrix, numbers: Vector, weight: Vector, count: int) -> Linear:

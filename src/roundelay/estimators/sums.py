@@ -129,12 +129,6 @@ class Units:
         """Units in which the curvature of mean loss and ridge together is about 1 along each column, however little it varies."""
         return replace(self, scale=np.sqrt(self.scale**2 + ridge))
 
-    def alike(self) -> Units:
-        """With one scale for all columns but the last, so that a penalty weighs their coefficients as it did."""
-        moving = self.scale[:-1][~self.still[:-1]]
-        common = np.sqrt(np.mean(moving**2)) if len(moving) else 1.0
-        return replace(self, scale=np.append(np.full(len(self.scale) - 1, common), self.scale[-1]))
-
 
 def units_of(
     columns: Matrix, weight: Vector, parts: Sequence[Integers], sums: SealedSums, centred: bool = True
