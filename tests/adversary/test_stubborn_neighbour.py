@@ -18,7 +18,7 @@ from roundelay.agents.data.objectives import Known
 from roundelay.agents.links import agent_loop, grpc_transport
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.links.grpc_transport import METHOD, SERVICE, GrpcTransport
-from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
+from roundelay.agents.links.transport import LONGEST, MemorySwitch, MemoryTransport, Patience
 from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal
@@ -202,3 +202,13 @@ def test_a_counter_beyond_all_numbers_ends_no_agent_on_a_walk(k: int, tmp_path: 
         journal.close()
 
     asyncio.run(walk())
+
+
+def test_one_who_never_acknowledges_is_asked_for_ever() -> None:
+    """Or has not accepted the newest ring file overnight: after a thousand tries, some nine hours, the wait overflowed and the agent died."""
+    patience, before = Patience(), 0.0
+    patience.answered(0.02)
+    for patience.in_vain in range(3000):
+        assert before <= patience.deadline() <= LONGEST
+        before = patience.deadline()
+    assert before == LONGEST

@@ -118,7 +118,7 @@ class Patience:
     def deadline(self) -> float:
         """How long to wait for the next answer."""
         first = max(self.usual + 4.0 * self.spread, SHORTEST) if self.usual else 1.0
-        return min(first * 2.0**self.in_vain, LONGEST)
+        return min(first * 2.0 ** min(self.in_vain, 20), LONGEST)
 
 
 @dataclass
