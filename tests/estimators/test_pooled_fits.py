@@ -46,11 +46,14 @@ def pairs():
     yield RingLogisticRegression(C=0.1), exact_logistic(C=0.1), CANCER
     yield RingLogisticRegression(fit_intercept=False), exact_logistic(fit_intercept=False), CANCER
     yield RingLogisticRegression(), exact_logistic(), WINE
+    yield RingLogisticRegression(class_weight="balanced"), exact_logistic(class_weight="balanced"), CANCER
+    yield RingLogisticRegression(class_weight={1: 3.0}), exact_logistic(class_weight={1: 3.0}), WINE
     yield RingPoissonRegressor(alpha=0.1), exact_poisson(alpha=0.1), DIABETES
     yield RingPoissonRegressor(alpha=0.0), exact_poisson(alpha=0.0), DIABETES
 
 
 PAIRS = list(pairs())
+FEW = (1, 4, 6, 8, 12)
 NAMES = [repr(ours) for ours, _, _ in PAIRS]
 
 
@@ -71,7 +74,7 @@ def test_the_fit_is_the_pooled_fit(ours, theirs, data, weighted):
 
 
 @pytest.mark.parametrize("name", SPLITS)
-@pytest.mark.parametrize("which", [1, 4, 6, 8, 10], ids=[NAMES[which] for which in (1, 4, 6, 8, 10)])
+@pytest.mark.parametrize("which", FEW, ids=[NAMES[which] for which in FEW])
 def test_few_rows_and_odd_sites(which, name):
     """Down to a row a site, of one class each: the functions of the sites need have no minimum of their own."""
     ours, theirs, (features, target) = PAIRS[which]

@@ -25,14 +25,19 @@ from roundelay.regression.study import SiteFunction
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SitesProblem(CallableProblem):
-    """The functions of the sites. A fit is there to find the minimiser: `known_optimum` has it once it is found, and until then no number."""
+    """The functions of the sites. A fit is there to find the minimiser: it is known where it was `found` already, and else no number."""
 
-    known_optimum: Vector | None = None
+    found: Vector | None = None
+
+    @property
+    def known_optimum(self) -> Vector:
+        """What nobody is to look for beforehand."""
+        return np.full(self.dim, np.nan) if self.found is None else self.found
 
     @cached_property
     def optimum(self) -> Vector:
         """The minimiser, where it is known."""
-        return np.full(self.dim, np.nan) if self.known_optimum is None else self.known_optimum
+        return self.known_optimum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +91,6 @@ def problem_of_sites(functions: Sequence[SiteFunction], squares: bool) -> SitesP
         [one.value for one in functions],
         [one.hessian for one in functions],
         [(Quadratic if squares else Curved)(one).prox for one in functions],
-        known_optimum=np.full(functions[0].likelihood.dim, np.nan),
     )
 
 
@@ -127,7 +131,7 @@ def minimised(
         laps = replace(laps, optimiser=laps.chosen(smoothness_of(problem), WIDE_AREA).optimiser)
     run = simulate(laps, problem, network, hops=most_laps * problem.agents, seed=seed, progress=False)
     if not (algorithm is None or sums):
-        problem = replace(problem, known_optimum=run.estimate)
+        problem = replace(problem, found=run.estimate)
         run = _by(_carrying(algorithm, regulariser), problem, network, tolerance, most_laps, seed)
     goal = Goal(problem.dim, problem.agents, regulariser)
     residual = goal.residual(run.estimate, total_gradient(problem, run.estimate))

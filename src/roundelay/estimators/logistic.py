@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import helmert
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from roundelay.estimators.estimator import Penalty, RingEstimator, elastic
+from roundelay.estimators.estimator import Penalty, RingEstimator, Rows, elastic
 from roundelay.estimators.summary import look_at
 from roundelay.estimators.sums import SealedSums, units_of
 from roundelay.kernels import Matrix, Vector
@@ -26,24 +27,27 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
     """Logistic regression, as scikit-learn's: min C Σ s·loss + l1_ratio ‖w‖₁ + ½ (1 − l1_ratio) ‖w‖².
 
     Of many classes each has coefficients of its own, and its chance is their softmax. `C=numpy.inf` is no penalty.
+    `class_weight` is a number for each class, or "balanced".
     """
 
     classes_: Any
 
     def __init__(
-        self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
-        max_laps: int = 10_000, random_state: int = 0,
+        self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, class_weight: Any = None, algorithm: Any = None,
+        tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
         self.C = C
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sites: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the rows of all sites; `sites` has a label for each row. Without it the rows are cut into three sites, in their order."""
         rows = self._rows(X, y, sites, sample_weight, self._numbered)
         sums, constant, count = SealedSums(len(rows.parts)), bool(self.fit_intercept), len(self.classes_)
         levels = rows.target[:, None] == np.arange(count)
+        rows = replace(rows, weight=rows.weight * self._weights_of_classes(rows, levels, sums)[rows.target.astype(int)])
         both = units_of(np.column_stack([rows.features, levels]), rows.weight, rows.parts, sums, constant)
         penalty = self._penalty(both.weight)
         units = both.first(rows.features.shape[1]).under(penalty.ridge)
@@ -80,6 +84,15 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
                 "All rows of all sites have one class, so that there is nothing to tell apart: bring in rows of another class."
             )
         return numbers.astype(np.float64)
+
+    def _weights_of_classes(self, rows: Rows, levels: Any, sums: SealedSums) -> Vector:
+        """What a row counts by its class; balanced are those with which each class counts the same, which takes a sum of its own."""
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        if self.class_weight == "balanced":
+            weights = sums.total([rows.weight[part] @ levels[part] for part in rows.parts], "The weight of a class")
+            return weights.sum() / (len(weights) * np.where(weights > 0.0, weights, np.inf))
+        return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_), np.float64)
 
     def _penalty(self, weight: float) -> Penalty:
         if isinstance(self.C, float) and math.isinf(self.C) and self.C > 0.0:
