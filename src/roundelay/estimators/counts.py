@@ -22,9 +22,8 @@ class RingPoissonRegressor(RegressorMixin, RingEstimator):  # type: ignore[misc]
 
     def __init__(
         self, *, alpha: float = 1.0, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000,
-        random_state: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 

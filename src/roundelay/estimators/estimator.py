@@ -67,13 +67,10 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
     run_: Run
     communication_: Communication
 
-    def __init__(
-        self, *, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0
-    ) -> None:
+    def __init__(self, *, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000) -> None:
         self.algorithm = algorithm
         self.tol = tol
         self.max_laps = max_laps
-        self.random_state = random_state
 
     def _rows(
         self, X: Any, y: Any, sites: Any, sample_weight: Any, read: Callable[[Any], Vector] | None = None, usual: int = USUAL_SITES,
@@ -98,7 +95,7 @@ class RingEstimator(BaseEstimator):  # type: ignore[misc]
         problem = problem_of_sites([SiteFunction(one, share, ridge) for one in likelihoods], squares)
         fitted = minimised(
             problem, lassos, self.algorithm, finite_number("tol", self.tol, above=0.0),
-            whole_number("max_laps", self.max_laps, least=1), whole_number("random_state", self.random_state, least=0),
+            whole_number("max_laps", self.max_laps, least=1),
         )  # fmt: skip
         if not fitted.residual <= self.tol:
             warnings.warn(

@@ -118,9 +118,7 @@ class Fitted:
         return Communication(self.laps + over, hops, float(self.run.units), int(self.run.record.bytes[-1]))
 
 
-def minimised(
-    problem: SitesProblem, lasso: Vector, algorithm: Any, tolerance: float, most_laps: int, seed: int
-) -> Fitted:
+def minimised(problem: SitesProblem, lasso: Vector, algorithm: Any, tolerance: float, most_laps: int) -> Fitted:
     """The minimum of the mean function, with `lasso`·|x|: by sealed laps, or by another method that is held against what they find."""
     network = ring(problem.agents)
     regulariser = _regulariser(problem.agents * lasso)
@@ -129,10 +127,10 @@ def minimised(
     laps = replace(given, regulariser=regulariser)
     if laps.is_open:  # the sites of a ring are far apart, so that waiting for a lap costs more than its numbers
         laps = replace(laps, optimiser=laps.chosen(smoothness_of(problem), WIDE_AREA).optimiser)
-    run = simulate(laps, problem, network, hops=most_laps * problem.agents, seed=seed, progress=False)
+    run = simulate(laps, problem, network, hops=most_laps * problem.agents, progress=False)
     if not (algorithm is None or sums):
         problem = replace(problem, found=run.estimate)
-        run = _by(_carrying(algorithm, regulariser), problem, network, tolerance, most_laps, seed)
+        run = _by(_carrying(algorithm, regulariser), problem, network, tolerance, most_laps)
     goal = Goal(problem.dim, problem.agents, regulariser)
     residual = goal.residual(run.estimate, total_gradient(problem, run.estimate))
     return Fitted(replace(run, problem=None), residual)  # a model does not carry the rows that it was fitted to
@@ -154,7 +152,7 @@ def _carrying(algorithm: Any, regulariser: Regulariser) -> Any:
     return replace(algorithm, regulariser=regulariser)
 
 
-def _by(algorithm: Any, problem: Problem, network: Network, tolerance: float, most_laps: int, seed: int) -> Run:
+def _by(algorithm: Any, problem: Problem, network: Network, tolerance: float, most_laps: int) -> Run:
     """By a method with a token, which ends by the agents' own rule where it can, or by one without."""
     if isinstance(algorithm, type) or not hasattr(algorithm, "parts"):
         raise ValueError(
@@ -163,14 +161,12 @@ def _by(algorithm: Any, problem: Problem, network: Network, tolerance: float, mo
     resolved = algorithm.resolved(problem) if hasattr(algorithm, "resolved") else algorithm
     method = resolved.parts()
     if hasattr(method, "mixing"):
-        return simulate(
-            algorithm, problem, network, iterations=most_laps, tolerance=tolerance, seed=seed, progress=False
-        )
+        return simulate(algorithm, problem, network, iterations=most_laps, tolerance=tolerance, progress=False)
     if not hasattr(method, "walk"):
-        return simulate(algorithm, problem, network, seed=seed, progress=False)
+        return simulate(algorithm, problem, network, progress=False)
     own_rule = not method.no_contentment(tolerance, problem.dim, problem.agents)
     return simulate(
-        algorithm, problem, network, most_laps * problem.agents, seed=seed, progress=False,
+        algorithm, problem, network, most_laps * problem.agents, progress=False,
         content=tolerance if own_rule else None, tolerance=None if own_rule else tolerance,
     )  # fmt: skip
 

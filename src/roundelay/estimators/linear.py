@@ -75,7 +75,7 @@ class RingLinear(RegressorMixin, RingEstimator):  # type: ignore[misc]
 
 def _told(run: Run, likelihoods: Sequence[Linear]) -> Matrix | None:
     """The curvature, where it was told in the lap that found the minimum: it is the same everywhere."""
-    if not isinstance(getattr(run.algorithm, "optimiser", None), NormalEquations):
+    if getattr(run.algorithm, "optimiser", None) != NormalEquations():
         return None
     return np.array(np.sum([one.hessian(run.estimate) for one in likelihoods], axis=0))
 
@@ -94,9 +94,9 @@ class RingLinearRegression(RingLinear):
     """Least squares, as scikit-learn's LinearRegression: min Σ s(y − x'w − b)², and of several minima the one with the shortest w."""
 
     def __init__(
-        self, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0
+        self, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.fit_intercept = fit_intercept
 
     def _penalty(self, weight: float) -> Penalty:
@@ -108,9 +108,8 @@ class RingRidge(RingLinear):
 
     def __init__(
         self, alpha: float = 1.0, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000,
-        random_state: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
@@ -126,9 +125,9 @@ class RingElasticNet(RingLinear):
 
     def __init__(
         self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8,
-        max_laps: int = 10_000, random_state: int = 0,
+        max_laps: int = 10_000,
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
@@ -142,9 +141,8 @@ class RingLasso(RingElasticNet):
 
     def __init__(
         self, alpha: float = 1.0, *, fit_intercept: bool = True, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000,
-        random_state: int = 0,
     ) -> None:  # fmt: skip
-        RingEstimator.__init__(self, algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        RingEstimator.__init__(self, algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 

@@ -34,9 +34,9 @@ class RingLogisticRegression(ClassifierMixin, RingEstimator):  # type: ignore[mi
 
     def __init__(
         self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, class_weight: Any = None, algorithm: Any = None,
-        tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0,
+        tol: float = 1e-8, max_laps: int = 10_000,
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.C = C
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept

@@ -24,9 +24,9 @@ class RingCox(RingEstimator):
     """
 
     def __init__(
-        self, *, alpha: float = 0.0, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000, random_state: int = 0
+        self, *, alpha: float = 0.0, algorithm: Any = None, tol: float = 1e-8, max_laps: int = 10_000
     ) -> None:  # fmt: skip
-        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps, random_state=random_state)
+        super().__init__(algorithm=algorithm, tol=tol, max_laps=max_laps)
         self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sites: Any = None) -> Self:
