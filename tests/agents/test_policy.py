@@ -177,6 +177,8 @@ def test_levels_that_few_rows_of_a_site_have_are_refused_and_those_that_none_has
     assert "wants 5 of each level that it has (least_rows_a_level)" in found
     (found,) = refused_rows(Policy(least_rows_a_level=6), rows_with("NSEW", "ffmm"))
     assert "and 3 more such levels" in found
+    (found,) = refused_rows(Policy(), rows_with("NNNNNNNNNNSSSSSS", "ffffffffmmmmmmmm"))
+    assert "has 2 rows with the level 'North' of area among those with the level 'male' of sex, and its" in found
     assert refused_rows(Policy(least_rows_a_level=1), rows_with("NSEW", "ffmm")) == ()
     assert refused_rows(ANYTHING, rows_with("NSEW", "ffmm")) == ()
 

@@ -263,7 +263,8 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
     """The site's own function, or the rows that it is made of."""
     from roundelay.agents.data.fitting import RowsFit
     from roundelay.agents.data.objectives import load_objective
-    from roundelay.agents.data.reading import read_own_rows
+    from roundelay.agents.data.reading import read_own_rows, read_site_rows
+    from roundelay.agents.data.regressing import RegressionFit
 
     task = plan.task
     if task.kind == "custom":
@@ -274,19 +275,28 @@ def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str
         return load_objective(objective, task.dim)
     if data is None or objective is not None:
         raise ValueError("This ring fits data: name this site's file by --data, without --objective.")
-    if target is not None and task.target is not None and target != task.target.name:
+    explained = task.explained[1]
+    if target is not None and explained is not None and target != explained.name:
         raise ValueError(
-            f"The target is {target!r}, but the ring file explains {task.target.name!r}: leave --target out."
+            f"The target is {target!r}, but the ring file explains {explained.name!r}: leave --target out."
         )
+    if task.regression is not None:
+        own = read_site_rows(data, task.regression, task.missing)
+        _say_dropped(own.dropped)
+        return RegressionFit(task, own)
     rows = read_own_rows(data, task)
-    if rows.dropped:
-        stderr_console().print(f"{rows.dropped:,} rows with empty cells are left out, as the ring file says.")
+    _say_dropped(rows.dropped)
     fit = RowsFit(task, rows)
     if task.promise is not None:
         stderr_console().print(
             f"{fit.beyond:,} cells of {rows.count:,} rows lie beyond the bounds, and are moved to them."
         )
     return fit
+
+
+def _say_dropped(rows: int) -> None:
+    if rows:
+        stderr_console().print(f"{rows:,} rows with empty cells are left out, as the ring file says.")
 
 
 def _warm(plan: RingPlan, warm: Path | None) -> Path | None:

@@ -462,6 +462,16 @@ def spline_columns(x: Vector, knots: Sequence[float], degree: int) -> Matrix:
     return np.asarray(basis(x), np.float64)[:, 1:]
 
 
+def names_in(formula: str) -> set[str]:
+    """What may be names of columns in a formula that was not held against any columns yet."""
+    return {*re.findall(r"`([^`]*)`", formula), *re.findall(r"[^\W\d]\w*", formula)} - {SITE}
+
+
+def factors_in(formula: str) -> set[str]:
+    """The names that a formula takes for columns of levels."""
+    return {*re.findall(rf"\b{LEVELS}\(\s*`?([^`)]*?)`?\s*\)", formula)}
+
+
 def _call(expression: str) -> ast.Call | None:
     """The call of a named function that an expression is; None where it is something else."""
     try:

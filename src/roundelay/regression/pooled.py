@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,7 @@ from roundelay.algorithms.sealed.questions import Place, answers, total_of
 from roundelay.kernels import Vector
 from roundelay.regression.choosing import Chosen, folds_of
 from roundelay.regression.columns import Column, in_order
-from roundelay.regression.formula import LEVELS, SITE
+from roundelay.regression.formula import factors_in, names_in
 from roundelay.regression.regression import Regression
 from roundelay.regression.result import Result
 from roundelay.regression.results import result_of
@@ -131,8 +130,7 @@ def columns_of(
     """What kind of values the columns that a formula names have, in the order of the first frame; a level is there that any frame has."""
     import pandas as pd
 
-    sought = {*re.findall(r"`([^`]*)`", formula), *re.findall(r"[^\W\d]\w*", formula), by} - {SITE}
-    as_levels = {*re.findall(rf"\b{LEVELS}\(\s*`?([^`)]*?)`?\s*\)", formula), by}
+    sought, as_levels = names_in(formula) | {by}, factors_in(formula) | {by}
     found = []
     for name in (name for name in frames[0].columns if name in sought):
         for number, frame in enumerate(frames):

@@ -235,9 +235,9 @@ def changes(before: RingPlan, after: RingPlan) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _levels(plan: RingPlan) -> list[tuple[str, tuple[str, ...]]]:
+def _levels(plan: RingPlan) -> list[tuple[object, ...]]:
     """What kind of values the columns have, which does not make them others."""
-    return [(column.values, column.levels) for column in plan.task.columns]
+    return [(column.values, column.levels, column.conversions) for column in plan.task.columns]
 
 
 def _of_member(old: Member, new: Member) -> list[str]:

@@ -191,8 +191,17 @@ class Task:
         if self.kind == CUSTOM:
             return f"an objective of the sites' own, with {self.dim} unknowns"
         if self.regression is not None:
-            cells = "rows with empty cells dropped" if self.missing == "drop" else "empty cells refused"
-            return f"{self.regression.in_words}; {cells}"
+            one = self.regression
+            details = [
+                *([f"ridge {one.ridge:g}"] if one.ridge else []),
+                *([f"lasso {one.lasso:g}"] if one.lasso else []),
+                *([f"standard errors {one.errors}"] if one.errors != "model" else []),
+                *([f"the rows described by {one.by}"] if one.by else ["the rows described"] if one.table_one else []),
+                *(["with a look at how well it fits"] if one.diagnostics else []),
+                *(["and at whether the sites differ"] if one.heterogeneity else []),
+                "rows with empty cells dropped" if self.missing == "drop" else "empty cells refused",
+            ]
+            return f"{one.in_words}; {', '.join(details)}"
         details = [
             "with an intercept" if self.intercept else "without an intercept",
             self._units_in_words,

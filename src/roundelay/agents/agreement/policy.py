@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.agents.agreement.disk import PRIVATE, read_at_most, write_new
 from roundelay.agents.agreement.plan import RingPlan
@@ -21,6 +22,7 @@ from roundelay.agents.agreement.signed_text import parsed
 from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.masks import mask_grid
 from roundelay.networks.network_checks import join_names
+from roundelay.regression.columns import Column
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.sums import Known
@@ -63,8 +65,8 @@ allowed_columns = {allowed_columns}
 # Regressions may be of these families alone, such as "gaussian", "binomial" or "cox"; "*" stands for all.
 allowed_families = {allowed_families}
 
-# A level that rows of this site have, so many of them have at least, and so have so many rows of all sites. Rarer words
-# are not told in the invitation either.
+# A level that rows of this site have, so many of them have at least, in each group of Table 1, too; and so have so many
+# rows of all sites. Rarer words are not told in the invitation either.
 least_rows_a_level = {least_rows_a_level}
 
 # A regression may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
@@ -183,7 +185,11 @@ def _written(value: Any) -> str:
 
 def check_policy(folder: Path, policy: Policy, plan: RingPlan, name: str, own: OwnData | None = None) -> None:
     """Refuse a plan that does not keep to the policy of the site in a folder."""
-    found = breaches(policy, plan, plan.number_of(name), own)
+    refuse(folder, name, breaches(policy, plan, plan.number_of(name), own))
+
+
+def refuse(folder: Path, name: str, found: tuple[str, ...]) -> None:
+    """Refuse what does not keep to the policy of the site in a folder, where anything was found."""
     if found:
         raise PolicyError(
             f"{' '.join(found)} So {name} does not take part. Let the ring be planned otherwise; an operator who knows this and wants it "
@@ -211,6 +217,8 @@ def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> I
             f"This site has {own.rows} {'row' if own.rows == 1 else 'rows'}, and its policy wants {policy.least_rows} (least_rows): from what is "
             "told of so few the rows themselves may be worked out."
         )
+    if plan.task.regression is not None:
+        yield from refused_regression(policy, plan.task.regression)
     if plan.choice is not None:
         if plan.stopping.questions > policy.most_questions:
             yield (
@@ -249,24 +257,35 @@ def refused_regression(policy: Policy, regression: Regression) -> tuple[str, ...
 
 
 def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
-    """What of a site's own rows does not keep to its policy: levels that few of them have. It is for the site's own eyes."""
-    few = [
-        f"{count} row{'s' * (count != 1)} with the level {level!r} of {column.name}"
-        for column in rows.regression.columns
-        if column.values == "levels"
-        for level, count in zip(
-            column.levels,
-            np.bincount(rows.frame[column.name].cat.codes, minlength=len(column.levels)).tolist(),
-            strict=True,
-        )
-        if 0 < count < policy.least_rows_a_level
-    ]
+    """What of a site's own rows does not keep to its policy: levels that few of them have, in a group of Table 1 too. It is for its own eyes."""
+    few = []
+    for column in (one for one in rows.regression.columns if one.values == "levels"):
+        codes, enough = np.asarray(rows.frame[column.name].cat.codes), {*column.levels}
+        for beside, group in _groups(rows, column):
+            for level, count in zip(
+                column.levels, np.bincount(codes[group], minlength=len(column.levels)).tolist(), strict=True
+            ):
+                if 0 < count < policy.least_rows_a_level and level in enough:
+                    few.append(f"{count} row{'s' * (count != 1)} with the level {level!r} of {column.name}{beside}")
+                    enough -= {level} if not beside else set()  # its parts are not said
     if not few:
         return ()
     return (
         f"This site has {_some(few)}, and its policy wants {policy.least_rows_a_level} of each level that it has (least_rows_a_level): what is "
-        "told of so few may tell of one. Join the level with another in the data.",
+        "told of so few may tell of one. Join the level with another in the data, or let Table 1 be planned without groups.",
     )
+
+
+def _groups(rows: SiteRows, column: Column) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """The rows of which Table 1 counts the levels of a column: all, and those of each group."""
+    yield "", np.ones(rows.count, bool)
+    by = next((one for one in rows.regression.columns if one.name == rows.regression.by), None)
+    if by is not None and by != column:
+        codes = np.asarray(rows.frame[by.name].cat.codes)
+        yield from (
+            (f" among those with the level {level!r} of {by.name}", codes == code)
+            for code, level in enumerate(by.levels)
+        )
 
 
 def refused_counts(policy: Policy, known: Known) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields as fields_of
 from itertools import combinations
 from textwrap import fill
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from roundelay.agents.agreement.identity import Identity, is_signed_by
 from roundelay.agents.agreement.invitations import (
+    agreed_from,
+    agreed_table,
     column_from,
     column_table,
     columns_from,
@@ -39,7 +41,6 @@ from roundelay.agents.agreement.signed_text import (
     table_of,
 )
 from roundelay.algorithms.algorithm import Algorithm
-from roundelay.regression.columns import Values
 from roundelay.regression.regression import Regression
 from roundelay.tables import Fields, as_table, from_table, in_short, options_of
 
@@ -47,8 +48,8 @@ FORMAT = 3
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
 # Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
 MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
-# A regression's numbers, its columns, the levels of one, and the letters of a level.
-MOST_OF_A_REGRESSION, MOST_REGRESSED, MOST_LEVELS, LONGEST_LEVEL = 2**31, 1000, 1000, 200
+# A regression's numbers, and its columns.
+MOST_OF_A_REGRESSION, MOST_REGRESSED = 2**31, 1000
 LONGEST_FORMULA_LINE = 300
 ALL_LINKS = "all"  # a hundred sites that all reach each other have thousands of links
 DIGITS = frozenset("0123456789abcdef")
@@ -239,7 +240,7 @@ def _regression_table(regression: Regression) -> dict[str, Any]:
     plain["formula"] = fill(
         " ".join(regression.formula.split()), LONGEST_FORMULA_LINE, break_long_words=False, break_on_hyphens=False
     )
-    return {**plain, "columns": [_agreed_column_table(column) for column in regression.columns]}
+    return {**plain, "columns": [agreed_table(column) for column in regression.columns]}
 
 
 def _regression(fields: Fields) -> Regression:
@@ -255,30 +256,9 @@ def _regression(fields: Fields) -> Regression:
     }
     values["formula"] = " ".join(values["formula"].split())
     entries = fields.list_of("columns", dict, "tables of columns", MOST_REGRESSED)
-    columns = tuple(_agreed_column(Fields(entry, f"columns of {fields.where}")) for entry in entries)
+    columns = tuple(agreed_from(Fields(entry, f"columns of {fields.where}")) for entry in entries)
     refuse_same_names(columns, fields.where)
     return Regression(**values, columns=columns)
-
-
-def _agreed_column_table(column: Column) -> dict[str, Any]:
-    """A column with what kind of values it has, on which all sites agree."""
-    return {**column_table(Column(column.name, column.unit)), "values": column.values, "levels": [*column.levels]}
-
-
-def _agreed_column(fields: Fields) -> Column:
-    fields.only("name", "unit", "values", "levels")
-    named = column_from(Fields({name: fields.text(name) for name in ("name", "unit")}, fields.where))
-    values, levels = fields.text("values"), fields.list_of("levels", str, "texts", MOST_LEVELS)
-    if values not in get_args(Values):
-        raise fields.refusal("values", f"use {', '.join(get_args(Values))}")
-    if bool(levels) != (values == "levels"):
-        raise fields.refusal("levels", "name the levels of a column that has levels, and of no other")
-    for level in levels:
-        if not level or len(level) > LONGEST_LEVEL or not level.isprintable() or levels.count(level) > 1:
-            raise fields.refusal(
-                "levels", f"name every level once, in at most {LONGEST_LEVEL} letters that can be printed"
-            )
-    return Column(named.name, named.unit, cast(Values, values), tuple(levels))
 
 
 def _promise(fields: Fields) -> Promise:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from roundelay.agents.agreement.ledger import Data
+from roundelay.agents.agreement.policy import Policy
 from roundelay.agents.data.marks import Marked
 from roundelay.agents.data.models import Model
 from roundelay.agents.data.own_fit import OwnFit, compare_values
@@ -64,6 +65,9 @@ class Local(Protocol):
     def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
         """Refuse a last total that can't be a sum over so many sites, this one among them."""
 
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+        """What of this site's own rows does not keep to its policy, or of all rows once sums were told."""
+
     def refusal(self, told: tuple[Vector, ...]) -> str:
         """Why nothing can be fitted to the rows of all sites, as everybody can see from these sums; empty where it can."""
 
@@ -105,6 +109,10 @@ class WithoutLooks:
     """A site's part of a fit of which nothing is asked but the fit, which begins at the origin and refuses nothing."""
 
     looks: tuple[int, ...] = ()
+
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+        """Nothing more than a policy knows by itself."""
+        return ()
 
     def refusal(self, told: tuple[Vector, ...]) -> str:
         """Nothing is refused."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from roundelay.agents.agreement.policy import Policy, refused_counts, refused_rows
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model
 from roundelay.kernels import Matrix, Vector
@@ -99,6 +100,10 @@ class RegressionFit:
         """Refuse a total that lacks what this site has added."""
         own = self.summand(told[:-1], sites)
         self.study.check_told(own, told[-1][1:], len(told) - 1, sites)
+
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+        """Few rows with a level, here or at all sites; more unknowns than so many rows say."""
+        return refused_counts(policy, known_of(self.study, told)) if told else refused_rows(policy, self.rows)
 
     def refusal(self, told: tuple[Vector, ...]) -> str:
         """Why nothing can be fitted, as everybody can see from these sums."""
@@ -206,7 +211,9 @@ def as_planned(regression: Regression | None) -> tuple[object, ...]:
     """All that a regression says: that two columns are called the same does not make their levels the same."""
     if regression is None:
         return ()
-    return regression, tuple((str(column), column.values, column.levels) for column in regression.columns)
+    return regression, tuple(
+        (str(column), column.values, column.levels, column.conversions) for column in regression.columns
+    )
 
 
 class Outcome(NamedTuple):

@@ -23,7 +23,7 @@ from roundelay.agents.agreement.ledger import (
     spent,
     write_entry,
 )
-from roundelay.agents.agreement.policy import OwnData, Policy, PolicyError, breaches, check_policy
+from roundelay.agents.agreement.policy import OwnData, Policy, PolicyError, breaches, check_policy, refuse
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
 from roundelay.agents.data.objectives import Local, slopes_of
@@ -53,6 +53,7 @@ class Bookkeeper:
         me = identity_for(self.folder, plan).name
         slope = 0.0 if plan.choice is not None else self.local.slope
         check_policy(self.folder, self.policy, plan, me, OwnData(self.marked.data.rows, slope))
+        refuse(self.folder, me, self.local.breaches(self.policy, ()))
 
     def check_whole(self, journal: Journal) -> None:
         """Refuse a ledger that lacks a sum."""
@@ -132,6 +133,8 @@ class Bookkeeper:
             write_entry(
                 self.folder, lambda ledger: overruling(self.signed, self._passed(ledger, self._as_many(ledger, rows)))
             )
+        if told:
+            refuse(self.folder, identity_for(self.folder, plan).name, self.local.breaches(self.policy, told))
 
     def _check_masks(self, told: tuple[Vector, ...]) -> None:
         """Hold the masks of a token against the gradient once more: its units follow from sums, which any member can have made false."""

@@ -42,8 +42,9 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
             "they change there. And the model."
         )
     elif plan.task.regression is not None:
-        yield f"Everybody is told these sums over all {plan.agents} sites, and no part of them by itself: {'; '.join(plan.task.told)}."
-        yield "For each model that is tried, how well it fits all rows and how that changes with the model; and the model, with all that follows."
+        yield f"Everybody is told these sums over all {plan.agents} sites, and no part of them by itself:"
+        yield from (f"  {what};" for what in plan.task.told)
+        yield "  for each model that is tried, how well it fits all rows and how that changes with the model; and the model."
         yield _small_cells(plan.task.regression)
     else:
         whole = ", and the squares and products of all columns" if plan.task.problem.is_quadratic else ""
@@ -57,7 +58,8 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
 def _small_cells(regression: Regression) -> str:
     return (
         f"Cells of Table 1 and of the pictures with fewer than {regression.least} rows of all sites are not printed; but whoever keeps what is "
-        "told sees them, though not at which site these rows are. A site's policy can have it that no such cell comes from its rows (least_level)."
+        "told sees them, though not at which site these rows are. By its policy a site takes no part where it has a level, in a group of Table 1 too, "
+        "that few of its rows have (least_rows_a_level)."
     )
 
 

@@ -12,6 +12,22 @@ import typer
 from roundelay.cli.options import AsJson
 from roundelay.cli.ring.files import Links, Out, SignersFolder, read_invitations, read_links, sign_plan
 from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
+from roundelay.cli.ring.regressing import (
+    Asked,
+    By,
+    Convert,
+    Errors,
+    Family,
+    Features,
+    Heterogeneity,
+    Least,
+    Levels,
+    Link,
+    NoDiagnostics,
+    NoTableOne,
+    Reference,
+    Text,
+)
 from roundelay.cli.ring.words import print_written
 
 if TYPE_CHECKING:
@@ -22,10 +38,15 @@ if TYPE_CHECKING:
 # and a smaller ρ than the paper's, since the data are standardised.
 USUAL = {"SealedLaps": {"wide": "true"}, "PIADMM1": {"start": "sealed", "rho": "1.0"}}
 SEALED_TOLERANCE, TOKEN_TOLERANCE = 1e-11, 1e-9
+USUAL_LEAST = 5
 
 
 Fit = Annotated[
-    str, typer.Option("--task", help="What is fitted: least_squares, logistic, or another package's problem.")
+    str | None,
+    typer.Option(
+        "--task",
+        help="Without a formula: least_squares, logistic, or another package's problem, for a token or a promise of ε.",
+    ),
 ]
 
 
@@ -39,9 +60,22 @@ class EmptyCells(StrEnum):
 def plan(
     invitations: Annotated[list[Path], typer.Argument(metavar="INVITATION", help="The invitations of all sites.")],
     folder: SignersFolder,
-    task: Fit,
-    target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     out: Out,
+    formula: Text = None,
+    family: Family = None,
+    target: Annotated[str | None, typer.Option(help="The column to be explained, where there is no formula.")] = None,
+    features: Features = None,
+    task: Fit = None,
+    link: Link = "",
+    errors: Errors = "model",
+    reference: Reference = None,
+    levels: Levels = None,
+    convert: Convert = None,
+    by: By = "",
+    no_table_one: NoTableOne = False,
+    no_diagnostics: NoDiagnostics = False,
+    heterogeneity: Heterogeneity = False,
+    least: Least = USUAL_LEAST,
     algorithm: Annotated[
         str,
         typer.Option(help="SealedLaps, which shows nobody anything but sums; or a method with one token, as PIADMM1."),
@@ -80,12 +114,15 @@ def plan(
 ) -> None:
     """Plan a ring from the sites' invitations, and sign the ring file.
 
+    What is fitted is a regression, by a formula: a table with standard errors, who was looked at (Table 1), and how well it fits.
+    With --task it is one of the plain fits, which a token can carry too, or which keeps a promise of ε.
+
     A baton goes round a cycle through all sites where their links have one, else a closed walk. Compare the
     fingerprints with those that the sites read to you. Every site, yours too, must accept the ring file.
 
     \b
     Example:
-      roundelay ring plan *.invitation.toml --folder oslo --task logistic --target outcome --out ring.toml
+      roundelay ring plan *.invitation.toml --folder oslo --formula "outcome ~ age + C(sex)" --family binomial --out ring.toml
       roundelay ring plan *.invitation.toml --folder oslo --task least_squares --target length --algorithm piadmm1
         --rho 10 --set defence=contribution-noise --links links.txt --out ring.toml
       roundelay ring plan *.invitation.toml --folder oslo --task logistic --target outcome --out ring.toml
@@ -95,8 +132,23 @@ def plan(
     from roundelay.agents.agreement.plan import Stopping, Task
 
     sites = read_invitations(invitations)
-    features, explained = _split(sites, target)
-    fit = Task(task, features, explained, not no_intercept, not no_standardise, ridge, missing.value)
+    if task is None:
+        _refuse_of_tasks(no_intercept, no_standardise, epsilon)
+        asked = Asked(
+            formula, target, features, family, reference or (), levels or (), convert or (), by,
+            {
+                "link": link, "ridge": ridge, "lasso": lasso, "errors": errors, "table_one": not no_table_one,
+                "diagnostics": not no_diagnostics, "heterogeneity": heterogeneity, "least": least,
+            },
+        )  # fmt: skip
+        fit, lasso = asked.task(sites, missing.value), 0.0
+    else:
+        if formula is not None or features is not None or family is not None or target is None:
+            raise ValueError(
+                "A --task has a --target, which all other columns explain: leave --task out for a formula."
+            )
+        columns, explained = _split(sites, target)
+        fit = Task(task, columns, explained, not no_intercept, not no_standardise, ridge, missing.value)
     method = algorithm_for(fit, len(sites), algorithm, rho, settings or [], lasso)
     fit, method = promised(fit, method, epsilon, delta, bounds or (), leave_out, longest_row)
     stopping = Stopping(_within(tolerance, method), hops, questions)
@@ -104,6 +156,22 @@ def plan(
     _check_that_it_stops(planned)
     signed = sign_plan(planned, folder, out)
     print_written(signed, out, folder, as_json)
+
+
+def _refuse_of_tasks(no_intercept: bool, no_standardise: bool, epsilon: float | None) -> None:
+    """What a regression does not have."""
+    if no_intercept:
+        raise ValueError(
+            "A formula says by itself that it has no constant: write - 1 behind it, and leave --no-intercept out."
+        )
+    if no_standardise:
+        raise ValueError(
+            "The coefficients of a formula are in the units of the data in any case: leave --no-standardise out."
+        )
+    if epsilon is not None:
+        raise ValueError(
+            "A formula is fitted by exact sums, which promise no ε: leave --epsilon out, or plan with a --task, such as logistic."
+        )
 
 
 def _split(sites: Sequence[Invitation], target: str) -> tuple[tuple[Column, ...], Column]:

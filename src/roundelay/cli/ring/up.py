@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from roundelay.cli.output import stderr_console
-from roundelay.cli.ring.planning import Fit, algorithm_for, usual_tolerance
+from roundelay.cli.ring.planning import algorithm_for, usual_tolerance
 from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
 from roundelay.cli.ring.words import print_coefficients
 
@@ -26,7 +26,9 @@ def up(
     data: Annotated[Path, typer.Option(help="A CSV file, whose rows are split unevenly between the sites.")],
     target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
-    task: Fit = "least_squares",
+    task: Annotated[
+        str, typer.Option(help="What is fitted: least_squares, logistic, or another package's problem.")
+    ] = "least_squares",
     algorithm: Annotated[str, typer.Option(help="SealedLaps, or a method with one token, as PIADMM1.")] = "SealedLaps",
     rho: Annotated[float | None, typer.Option(help="ρ of a method with a token, in standardised units.")] = None,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
