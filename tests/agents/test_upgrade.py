@@ -13,6 +13,7 @@ from roundelay.agents.agreement.ringfile import read_ring
 from roundelay.agents.protocol import journal, migrations
 from roundelay.agents.protocol.journal import BESIDE, Journal, JournalError, Record, Standing
 from roundelay.agents.protocol.migrations import Migration
+from roundelay.agents.site.comparing import compare_journals
 from roundelay.agents.site.verification import verify_model
 from tests.agents.likeness import check_every_hand_over_once
 from tests.agents.processes import ProcessRing
@@ -55,6 +56,8 @@ def test_a_run_goes_on(written: str, name: str, tmp_path: Path) -> None:
         assert len(after) > len(before[number])
     check_every_hand_over_once(ring)
     signed = read_ring((ring.folder / "ring.toml").read_bytes(), "ring.toml")
+    found = compare_journals(signed, [ring.site_folder(number) / "runs" / ring.plan.run for number in range(SITES)])
+    assert found.findings == found.unsigned == ()
     for number in range(SITES):
         model = verify_model(ring.site_folder(number) / "model.json", signed).model
         found = [*(coefficient for _, coefficient in model.coefficients), *([model.intercept] if name == LAPS else [])]

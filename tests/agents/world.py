@@ -34,6 +34,7 @@ class MemoryJournal:
         self.rows: list[Passage] = []
         self.asked: dict[tuple[int, int], Answered] = {}
         self.told: dict[int, bytes] = {}
+        self.signed: dict[tuple[int, int], bytes] = {}
 
     def questions(self, epoch: int) -> list[Answered]:
         return [one for (own, _), one in sorted(self.asked.items()) if own == epoch]
@@ -59,6 +60,12 @@ class MemoryJournal:
 
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         self.kept = [*(one for one in self.kept if one[:2] != (epoch, k)), (epoch, k, sender, frame)][-20:]
+
+    def passages_after(self, epoch: int, k: int) -> list[Passage]:
+        return [row for row in self.rows if row.epoch == epoch and row.k > k]
+
+    def keep_receipt(self, epoch: int, peer: int, receipt: bytes) -> None:
+        self.signed[epoch, peer] = receipt
 
     def cards(self, epoch: int) -> bytes:
         return self.told.get(epoch, b"")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roundelay.agents.links.transport import Patience, Transport
-from roundelay.agents.protocol.baton import Baton, BatonError
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase
 from roundelay.agents.protocol.station import Point, Station, Verdict
 from roundelay.agents.protocol.wire import (
     Frame,
@@ -31,6 +31,8 @@ SLEPT = 2.0
 # A neighbour from which so many pings in a row came back in vain has a dead link.
 DEAF = 4
 PING_EVERY = 1.0
+# So often each end of a link signs what crossed it, besides before the end of a run.
+RECEIPT_EVERY = 60.0
 # The counter in a greeting: whether one is wanted in return.
 ASKING, ANSWERING = 0, 1
 # A member that has the end waits so long for the next one to say that it has it too. Its own model is on disk by then.
@@ -59,6 +61,7 @@ class LinkHealth:
     greeted: bool = False
     greeting: bool = False
     asking: bool = False
+    checking: bool = False
     waiting: int = 0
     epoch: int = -1
     broken: int = 0
@@ -204,6 +207,12 @@ class Agent:
                 if not self.links[peer].greeting:
                     self.links[peer].greeting = True
                     self._start(self._heard_greeting(peer, frame))
+            elif frame.kind == Kind.RECEIPT:
+                if not self._lock.locked():
+                    await self._heard_receipt(peer, frame)
+                elif not self.links[peer].checking:
+                    self.links[peer].checking = True
+                    self._start(self._heard_receipt(peer, frame))  # a pause may last for days
             else:
                 self._heard_refusal(peer, frame)
         except Exception as error:
@@ -221,7 +230,7 @@ class Agent:
             if "version" in str(error):
                 health.refused = str(error)
             return None
-        if not health.greeted and frame.kind in (Kind.BATON, Kind.ACK, Kind.REFUSAL):
+        if not health.greeted and frame.kind in (Kind.BATON, Kind.ACK, Kind.REFUSAL, Kind.RECEIPT):
             return None  # it comes again
         return frame
 
@@ -283,6 +292,8 @@ class Agent:
                 await self._take_long(peer, data, frame, baton)
             elif not self.paused:  # otherwise it came as the pause began, and is sent again
                 await self._take(peer, frame, baton)
+            if baton.phase == Phase.FROZEN:
+                await self._give_receipts()
             self._end_if_finished()
 
     async def _take(self, peer: int, frame: Frame, baton: Baton) -> None:
@@ -459,10 +470,31 @@ class Agent:
             await self._greet(peer, ANSWERING)
         await self._send_again(peer)
 
+    async def _give_receipts(self) -> None:
+        """Sign for each neighbour what crossed the link; nobody may be changing it meanwhile."""
+        for peer, health in self.links.items():
+            if health.greeted and (body := self.station.receipt(peer)):
+                await self._send(peer, Kind.RECEIPT, 0, body)
+
+    async def _give_receipts_in_turn(self) -> None:
+        async with self._lock:
+            await self._give_receipts()
+
+    async def _heard_receipt(self, peer: int, frame: Frame) -> None:
+        """Keep what a neighbour has signed, behind what it has handed over before."""
+        async with self._lock:
+            self.links[peer].checking = False
+            if self._failed or frame.epoch != self.plan.epoch:
+                return
+            try:
+                self.station.keep_receipt(peer, bytes(frame.body))
+            except BatonError as error:
+                self.log("refused", peer=self._name(peer), why=str(error))
+
     async def _tick(self) -> None:
         """Send again what was not acknowledged in time, and ask neighbours whether they are there."""
         last = time.monotonic()
-        next_ping = last + PING_EVERY
+        next_ping, next_receipt = last + PING_EVERY, last + RECEIPT_EVERY
         while True:
             await asyncio.sleep(TICK)
             now = time.monotonic()
@@ -484,6 +516,9 @@ class Agent:
                 self._over.set_result(
                     None
                 )  # what was not confirmed is in the journal, and handed over at the next start
+            if now >= next_receipt and not self._lock.locked():
+                next_receipt = now + RECEIPT_EVERY
+                self._start(self._give_receipts_in_turn())
             if now >= next_ping:
                 next_ping = now + PING_EVERY
                 await self._ping(now)

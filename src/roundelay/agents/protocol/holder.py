@@ -780,7 +780,7 @@ class Holder:
             raise BatonError(
                 f"What all sites have in the token does not add up to it ({off:.2g} is missing): a site's folder was put back to an older "
                 "state, or a site has changed the token by something that it does not count as its own. The run does not end with this "
-                "model. Compare the journals of all sites, drop the site that it is, and let it join anew."
+                "model. Compare the journals of all sites (roundelay ring compare), drop the site that it is, and let it join anew."
             )
 
     def done(self, baton: Baton, signatures: bytes, numbers: Vector) -> HandOver:
@@ -791,7 +791,7 @@ class Holder:
         if missing:
             raise BatonError(
                 f"{self._named(missing)} {'has' if len(missing) == 1 else 'have'} signed another end than this site: told other things, or "
-                "changed on the way. The run does not end with this model; compare the journals."
+                "changed on the way. The run does not end with this model; compare the journals (roundelay ring compare)."
             )
         return done._replace(baton=self._ended(done.baton))
 

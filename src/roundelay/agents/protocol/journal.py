@@ -53,6 +53,7 @@ create table if not exists passages (
 create table if not exists questions (
     epoch integer not null, number integer not null, kind integer not null, told blob, total blob, beside integer not null,
     checksum integer not null, primary key (epoch, number)) without rowid;
+create table if not exists receipts (epoch integer not null, peer integer not null, receipt blob not null, primary key (epoch, peer));
 create table if not exists cards (epoch integer primary key, cards blob not null, checksum integer not null);
 """
 
@@ -314,6 +315,13 @@ class Journal:
             ).fetchall()
             return [Passage(*row) for row in rows]
 
+    def passages_after(self, epoch: int, k: int) -> Iterator[Passage]:
+        """What was handed over in an epoch behind a counter, one after another."""
+        with self._refusals():
+            after = self._database.execute("select * from passages where epoch = ? and k > ? order by k", (epoch, k))
+            for row in after:
+                yield Passage(*row)
+
     def last_on_links(self, epoch: int, k: int) -> tuple[dict[int, int], dict[int, int]]:
         """The counters of the last hand-over from each neighbour, and to each before what was made of hand-over k."""
         with self._refusals():
@@ -359,6 +367,11 @@ class Journal:
                 yield np.frombuffer(content)
 
     # ------------------------------------------------------------ writing
+
+    def keep_receipt(self, epoch: int, peer: int, receipt: bytes) -> None:
+        """Keep what a neighbour has signed of the link, in the place of what it signed before."""
+        with self._refusals():
+            self._database.execute("insert or replace into receipts values (?, ?, ?)", (epoch, peer, receipt))
 
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         """Keep a frame until what came of it is settled, so that it can be acknowledged now."""
@@ -543,6 +556,26 @@ def epochs_with_sums(folder: Path) -> tuple[int, ...]:
         return _epochs_with_sums(database)
     except sqlite3.Error as error:
         raise JournalError(f"The journal in {folder} can't be looked at now: {error}.") from None
+    finally:
+        database.close()
+
+
+def shown(folder: Path, epoch: int) -> tuple[str, list[Passage], dict[int, bytes]]:
+    """Whose journal this is, what was handed over in an epoch, and what neighbours have signed of it: of a copy, which stays as it is."""
+    path = folder / "journal.db"
+    if not path.exists():
+        raise JournalError(f"There is no journal in {folder}: name the folder of a run, such as oslo/runs/<run id>.")
+    database = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    try:
+        about = dict(database.execute("select key, value from about").fetchall())
+        rows = database.execute("select * from passages where epoch = ? order by k", (epoch,)).fetchall()
+        has = database.execute("select 1 from sqlite_master where name = 'receipts'").fetchone()
+        signed = (
+            database.execute("select peer, receipt from receipts where epoch = ?", (epoch,)).fetchall() if has else []
+        )
+        return str(about.get("member", "")), [Passage(*row) for row in rows], dict(signed)
+    except (sqlite3.Error, TypeError) as error:
+        raise JournalError(f"The journal in {folder} can't be looked at: {error}.") from None
     finally:
         database.close()
 

@@ -95,6 +95,13 @@ def told_statement(ring: bytes, epoch: int, purpose: int, told: Vector) -> bytes
     return _statement(b"told", ring, _whole(epoch), _whole(purpose), _bytes(told))
 
 
+def receipt_statement(
+    ring: bytes, epoch: int, name: str, peer: str, given: int, taken: int, gave: bytes, took: bytes
+) -> bytes:
+    """This is what I have handed to my neighbour, and taken from it, up to these counters."""
+    return _statement(b"receipt", ring, *map(_whole, (epoch, given, taken)), name.encode(), peer.encode(), gave, took)
+
+
 @dataclass(frozen=True, eq=False)
 class End:
     """How a run ended: at which hop, why and by whom, and at which point.

@@ -26,6 +26,7 @@ from roundelay.agents.protocol.asking import Asking, places_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, pack_baton, token_in, unpack_baton
 from roundelay.agents.protocol.holder import HandOver, Holder
 from roundelay.agents.protocol.journal import BESIDE, SETTLE_EVERY, Journal, Passage, Standing, record_of, take_up
+from roundelay.agents.protocol.receipts import OtherHandOversError, Receipt, Receipts
 from roundelay.agents.protocol.wire import HEADER_BYTES, Frame, Kind, pack_frame, unpack_frame
 from roundelay.kernels import Vector
 
@@ -89,6 +90,10 @@ class Station:
         self._places = [place for place, member in enumerate(order) if member == self.me]
         self._ahead = 0
         self._cards = b""
+        names, epoch = [member.name for member in self.plan.members], self.plan.epoch
+        self._receipts = Receipts(
+            holder.ring, epoch, names, self.me, holder.signer, lambda k: journal.passages_after(epoch, k)
+        )
         # Whether the state is so large that not every one of them is written.
         self.heavy = 4 * holder.largest_layout.usual > BESIDE
         # Whether the token's return acknowledges. A large token is acknowledged by word, so that one of them is held, not two.
@@ -199,6 +204,28 @@ class Station:
                 f"{name} does not remember all that crossed the link to this site: its folder was put back to an older state, and the fit "
                 f"can't go on with it. Let the members drop {name}, and let it join anew."
             )
+
+    # ------------------------------------------------------------ receipts
+
+    def receipt(self, peer: int) -> bytes:
+        """What crossed the link to a neighbour since the last time, signed, for it to keep; empty where there is nothing to sign.
+
+        Long vectors are not kept, so that there would be little to sign.
+        """
+        if self.heavy:
+            return b""
+        receipt = self._receipts.give(peer, self._safe.get(peer, -1), self._taken.get(peer, -1))
+        return b"" if receipt is None else receipt.pack()
+
+    def keep_receipt(self, peer: int, body: bytes) -> None:
+        """Keep what a neighbour has signed of the link, also where it is not what crossed it: then the agent stops."""
+        receipt = Receipt.read(body)
+        try:
+            if self._receipts.check(peer, receipt):
+                self.journal.keep_receipt(self.plan.epoch, peer, body)
+        except OtherHandOversError:
+            self.journal.keep_receipt(self.plan.epoch, peer, body)
+            raise
 
     # ------------------------------------------------------------ the protocol
 

@@ -7,6 +7,7 @@
 | ACK | hand-over k is in my journal | – |
 | REFUSAL | I do not take hand-over k, and why | a sentence |
 | PING, PONG | are you there? yes | – |
+| RECEIPT | what crossed this link up to now, I sign | a receipt |
 
 Only a baton can be packed into one: an agent's own state has no way onto a link.
 """
@@ -43,6 +44,7 @@ class Kind(IntEnum):
     REFUSAL = 3
     PING = 4
     PONG = 5
+    RECEIPT = 6
 
 
 _KINDS = {int(kind): kind for kind in Kind}
@@ -101,7 +103,7 @@ def unpack_frame(data: bytes, run: bytes) -> Frame:
     if kind not in _KINDS:
         raise FrameError(f"The frame is of an unknown kind, {kind}.")
     body = view[HEADER_BYTES:]
-    if kind not in (Kind.HELLO, Kind.BATON, Kind.REFUSAL) and length:
+    if kind not in (Kind.HELLO, Kind.BATON, Kind.REFUSAL, Kind.RECEIPT) and length:
         raise FrameError(f"A frame of the kind {Kind(kind).name} has no body, but this one has {length} bytes.")
     return Frame(_KINDS[kind], epoch, k, body, checksum)
 

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from roundelay.cli.ring.accepting import accept, show
 from roundelay.cli.ring.changes import drop, join, renew
+from roundelay.cli.ring.comparing import compare
 from roundelay.cli.ring.demo import demo
 from roundelay.cli.ring.ledger import ledger
 from roundelay.cli.ring.planning import plan
@@ -58,6 +59,7 @@ ring.command(short_help="Plan the next epoch with new sites.")(join)
 ring.command(short_help="Plan the next epoch with a new key of a member.")(renew)
 ring.command(short_help="Say to which sums a site has added, and check its ledger.")(ledger)
 ring.command(short_help="Say what a site's agent is doing.")(status)
+ring.command(short_help="Hold the journals of several sites against each other.")(compare)
 ring.command(short_help="Let the agent keep the token when it comes.")(pause)
 ring.command(short_help="Let the agent go on after a pause.")(resume)
 ring.command(short_help="Ask the whole ring to stop where it is.")(stop)
