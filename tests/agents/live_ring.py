@@ -114,7 +114,7 @@ class LiveRing:
 
     async def serve(self, port: int = 0, token: str = TOKEN) -> None:
         """Serve the page of site 0."""
-        self.page = PageServer(self.watches[0].status, port, token)
+        self.page = PageServer(self.watches[0].status, port, token, lambda: self.watches[0].model)
         self.address = await self.page.start()
 
     async def close_page(self) -> None:

@@ -14,15 +14,19 @@ from typing import Any
 
 import aiohttp
 import numpy as np
+import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import roundelay.agents.page.server as live
+from roundelay.agents.data.models import FinalResiduals, Model, ModelNotes, StoredModel
 from roundelay.agents.page import PageError, PageServer
 from roundelay.agents.page.metrics import metrics_text
 from roundelay.agents.page.server import status_json
-from roundelay.agents.site.status import MeterReading, PrivacyStatus, Status
+from roundelay.agents.site.status import MeterReading, PrivacyStatus, Progress, Status, usual_rounds
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
+from tests.agents.regression_rings import hand_overs, holders, regression_of
+from tests.shown.examples import binomial
 
 PATHS = ("/", "/page.js", "/page.css", "/live", "/status.json", "/metrics", "/nothing-here")
 
@@ -363,6 +367,62 @@ def test_the_outcome_is_told_at_the_end(tmp_path: Path) -> None:
         told = json.loads(ask(ring, "/status.json", headers=bearer())[1])
         assert told["doing"] == "finished" and told["outcome"] == ring.watches[0].outcome
         assert all(told["residuals"][-1][name] <= 1e-6 for name in ("unrest", "primal", "dual"))
+
+
+def test_a_run_goes_from_meeting_to_its_end_and_only_onward(tmp_path: Path) -> None:
+    with live_ring(tmp_path, rho=3.0, tolerance=1e-6, begin=False) as ring:
+        watch, seen = ring.watches[0], []
+
+        def looked() -> bool:
+            seen.append(watch.progress)
+            return watch.stage == "finished"
+
+        assert watch.progress == Progress("meeting")
+        ring.wait(ring.begin())
+        ring.until(looked)
+        stages = list(dict.fromkeys(one.stage for one in seen))
+        assert (
+            stages == [one for one in ("preparing", "fitting", "signing", "finished") if one in stages]
+            and "fitting" in stages
+        )
+        assert seen[-1] == Progress("finished", 1.0)
+        assert all(0.0 <= one.part <= 1.0 and (one.seconds_left is None or one.seconds_left >= 0.0) for one in seen)
+        watch.failed = "It can't go on."
+        assert (watch.status().doing, watch.status().outcome, watch.progress.stage) == (
+            "failed",
+            "It can't go on.",
+            "failed",
+        )
+
+
+@pytest.mark.parametrize(("family", "off"), [("gaussian", 1), ("binomial", 5)])
+def test_about_how_many_rounds_there_are_is_known_before(family: str, off: int) -> None:
+    rng = np.random.default_rng(3)
+    frames = {name: pd.DataFrame({"x": rng.normal(size=40), "y": rng.random(40) < 0.4}).astype(float) for name in NAMES}
+    ring = holders(frames, regression_of(frames, "y ~ x", family))
+    made = sum(1 for _ in hand_overs(ring)) / len(NAMES)
+    expected = usual_rounds(ring[0].plan, len(ring[0].local.sums)) - 2  # keys for masks are not told here
+    assert abs(made - expected) <= off
+
+
+def test_the_model_and_the_report_are_there_when_there_is_something(ring: LiveRing) -> None:
+    for path in ("/model.json", "/report.html"):
+        assert ask(ring, path)[0] == 403
+        assert ask(ring, path, headers=bearer())[0] == 404
+    about = ModelNotes("ab" * 16, 0, 10, NAMES, "All were content.", FinalResiduals(0.0, 0.0), None, "c0ffee")
+    for result, status in ((None, 404), (binomial(), 200)):
+        ring.watches[0].model = StoredModel(Model((("x", 2.0),), 1.0, "least_squares", "y"), about, 5, result)
+        shown = json.loads(ask(ring, "/model.json", headers=bearer())[1])
+        assert shown["table"]["rows"][0][0] == ("x" if result is None else "Intercept")
+        assert shown["has_report"] == (result is not None) == (ask(ring, "/report.html", headers=bearer())[0] == 200)
+        assert ask(ring, "/report.html", headers=bearer())[0] == status
+    headers = ask(ring, "/report.html", headers=bearer())[2]
+    assert (
+        "script-src" not in headers["Content-Security-Policy"]
+        and "default-src 'none'" in headers["Content-Security-Policy"]
+    )
+    assert headers["Cache-Control"] == "no-store"
+    ring.watches[0].model = None
 
 
 def test_the_page_is_there_before_the_run_begins(tmp_path: Path) -> None:

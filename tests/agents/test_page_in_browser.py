@@ -12,10 +12,13 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
 
+from roundelay.agents.data.models import FinalResiduals, Model, ModelNotes, StoredModel
 from roundelay.agents.site.status import MeterReading, PrivacyStatus
+from roundelay.regression.result import Result
 from tests.agents.live_ring import NAMES, TOKEN, LiveRing, live_ring
 from tests.agents.processes import PATIENCE
 from tests.browser import open_browser, prefer, requested, resize
+from tests.shown.examples import binomial, hostile
 
 HOSTILE = "<img src=x onerror=\"window.fooled=1\"> & 'quoted' averyveryveryveryveryveryveryveryverylongword"
 PRIVACY = PrivacyStatus(
@@ -67,10 +70,12 @@ def text(selector: str) -> str:
 
 
 @contextmanager
-def shown(chrome: Chrome, ring: LiveRing) -> Iterator[None]:
+def shown(chrome: Chrome, ring: LiveRing, method: bool = True) -> Iterator[None]:
     """Open the page, wait until it shows something, and look in the end whether the browser found anything wrong."""
     chrome.get(ring.address)
     until(chrome, "document.getElementById('connection').dataset.state === 'live'")
+    if method:
+        chrome.execute_script("document.getElementById('method').click()")
     yield
     errors = chrome.get_log("browser")
     chrome.get("about:blank")
@@ -130,7 +135,7 @@ def test_a_paused_agent_says_so_and_goes_on_when_told(chrome: Chrome, ring: Live
         hop = value(chrome, text("#hop"))
         ring.call(ring.agents[0].resume)
         until(chrome, text("#hop"), lambda now: now != hop)
-        until(chrome, text("#doing"), lambda now: "Running" in now)
+        until(chrome, text("#doing"), lambda now: "Fitting" in now)
 
 
 def test_a_broken_link_is_down_until_it_is_up_again(chrome: Chrome, ring: LiveRing) -> None:
@@ -139,13 +144,13 @@ def test_a_broken_link_is_down_until_it_is_up_again(chrome: Chrome, ring: LiveRi
         ring.cables[0].reason = f"Nobody answers. {HOSTILE}"
         ring.wait(ring.cables[1].pull())
         row = f"tr[data-neighbour={NAMES[1]}]"
-        until(chrome, text(f"{row} .badge"), lambda now: now == "down")
-        assert f"The link to {NAMES[1]} is down" in until(chrome, text(".banner"))
+        until(chrome, text(f"{row} .badge"), lambda now: now == "no connection")
+        assert f"There is no connection to {NAMES[1]}" in until(chrome, text(".banner"))
         assert HOSTILE in value(chrome, text(f"{row} td:last-child"))
         assert value(chrome, "document.querySelectorAll('#ring .arc.down').length") == 1
         assert value(chrome, "[window.fooled, document.images.length]") == [None, 0]
         ring.wait(ring.cables[1].plug())
-        until(chrome, text(f"{row} .badge"), lambda now: now == "up")
+        until(chrome, text(f"{row} .badge"), lambda now: now == "connected")
         until(chrome, text(".banner"), lambda now: now == "")
         hop = value(chrome, text("#hop"))
         until(chrome, text("#hop"), lambda now: now != hop)
@@ -160,7 +165,7 @@ def test_a_refused_message_is_told(chrome: Chrome, ring: LiveRing) -> None:
 
 def test_the_privacy_meter(chrome: Chrome, ring: LiveRing) -> None:
     with shown(chrome, ring):
-        assert value(chrome, text("#privacy")) == "Not measured yet."
+        assert value(chrome, text("#privacy")) == "Nothing has been measured yet."
         ring.watches[0].privacy = PRIVACY
         until(chrome, "document.querySelectorAll('.meter').length", lambda count: count == 4)
         script = "[...document.querySelectorAll('.meter')].map(meter => [meter.getAttribute('aria-valuenow'), meter.firstChild.style.width])"
@@ -194,12 +199,83 @@ def test_the_outcome_stands_at_the_top_when_it_is_over(chrome: Chrome, tmp_path:
         assert value(chrome, text(".banner")) == ""
 
 
+def stored(result: Result | None) -> StoredModel:
+    """What a ring has fitted, as its file holds it."""
+    about = ModelNotes("ab" * 16, 0, 10, NAMES, "All were content.", FinalResiduals(0.0, 0.0), None, "c0ffee")
+    model = Model((("age [years]", 0.5), (HOSTILE, -2.0)), 1.5, "least_squares", "y")
+    return StoredModel(model, about, 5, result)
+
+
+def test_in_the_end_the_model_is_there_with_its_pictures_and_nothing_is_red(chrome: Chrome, tmp_path: Path) -> None:
+    with live_ring(tmp_path, latency=0.0, rho=3.0, tolerance=1e-6) as ring, shown(chrome, ring, method=False):
+        ring.until(lambda: bool(ring.watches[0].outcome))
+        assert value(chrome, "document.getElementById('model').hidden")
+        ring.watches[0].model = stored(hostile(binomial()))
+        until(chrome, "document.querySelectorAll('#model .picture').length", lambda count: count == 4)
+        assert value(chrome, text("#doing")) == "Finished: the model is here, and every site has signed it."
+        assert value(chrome, "document.querySelectorAll('#model tbody tr').length") == len(binomial().terms)
+        assert "0.9348 (0.8912 to 0.9805)" in value(chrome, text("#model .picture"))
+        assert value(chrome, "[window.fooled, document.images.length, document.scripts.length]") == [None, 0, 1]
+        for number in (1, 4):
+            ring.wait(ring.cables[number].pull())
+        until(chrome, text(".badge"), lambda now: now == "finished finished")
+        assert (
+            value(chrome, text(".banner")) == "" and value(chrome, "document.querySelectorAll('.arc.down').length") == 0
+        )
+        chrome.get(ring.address.replace("/?", "/report.html?"))
+        assert value(chrome, text("h1")).startswith("Regression of")
+        assert value(chrome, "[window.fooled, document.images.length, document.scripts.length]") == [None, 0, 0]
+        assert value(chrome, "getComputedStyle(document.querySelector('.facts')).display") == "grid", "its style counts"
+
+
+def test_a_model_without_a_formula_has_its_coefficients_and_a_picture_of_them(chrome: Chrome, ring: LiveRing) -> None:
+    ring.watches[0].model = stored(None)
+    with shown(chrome, ring):
+        until(chrome, "document.querySelectorAll('#model .picture').length", lambda count: count == 1)
+        assert value(
+            chrome, "[...document.querySelectorAll('#model tbody tr')].map(row => row.firstChild.textContent)"
+        ) == ["age [years]", HOSTILE, "Intercept"]
+        assert value(chrome, "document.querySelector('#model a')") is None
+
+
+def test_the_words_of_the_method_are_there_for_whoever_wants_them_alone(chrome: Chrome, ring: LiveRing) -> None:
+    ring.watches[0].privacy = PRIVACY
+    with shown(chrome, ring, method=False):
+        until(chrome, text("#doing"), lambda now: now.startswith("Fitting"))
+        until(chrome, "document.querySelectorAll('.meter').length", lambda count: count == 4)
+        plain = value(chrome, "document.body.innerText")
+        assert all(
+            word not in plain.lower()
+            for word in ("admm", "residual", "unrest", "journal", "least squares on", "hop", "lap")
+        )
+        assert "together with Basel, Chur, Davos and Emmental" in plain and "they can only guess" in plain
+        chrome.execute_script("document.getElementById('method').click()")
+        until(
+            chrome,
+            "document.body.innerText",
+            lambda now: "Residuals" in now and "PI-ADMM1" in now and "Least squares on the tokens" in now,
+        )
+        chrome.refresh()
+        until(chrome, "document.body.innerText", lambda now: "Residuals" in now)
+        chrome.execute_script("document.getElementById('method').click()")
+
+
+def test_a_run_that_failed_says_why_and_where(chrome: Chrome, ring: LiveRing) -> None:
+    with shown(chrome, ring):
+        until(chrome, text("[aria-current=step]"), lambda now: now == "Fit")
+        ring.watches[0].failed = f"The outcome is the same in all rows. {HOSTILE}"
+        until(chrome, text("#doing"), lambda now: now == "Nothing could be fitted.")
+        assert value(chrome, text(".banner")) == f"The outcome is the same in all rows. {HOSTILE}."
+        assert value(chrome, text("[aria-current=step]")) == "Fit"
+        assert value(chrome, "[window.fooled, document.images.length]") == [None, 0]
+
+
 def test_a_ring_that_has_not_begun_is_shown_as_such(chrome: Chrome, tmp_path: Path) -> None:
     resize(chrome, 360, 740, mobile=True)
     with live_ring(tmp_path, begin=False) as ring, shown(chrome, ring):
         assert value(chrome, "[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
-        assert "for the first time" in value(chrome, text("#doing"))
-        assert value(chrome, text(".badge")) == "not up yet not up yet"
+        assert value(chrome, text("#doing")) == f"Waiting for {NAMES[1]} and {NAMES[4]}, who can't be reached yet."
+        assert value(chrome, text(".badge")) == "not connected yet not connected yet"
         assert value(chrome, text(".banner")) == ""
         assert value(chrome, "document.getElementById('token').hasAttribute('hidden')")
         ring.wait(ring.begin())

@@ -191,16 +191,23 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
         while page and not watches and not running.done():
             await asyncio.sleep(0.01)
         if page and watches:
-            server = PageServer(lambda: watches[-1].status(), port)
+            server = PageServer(lambda: watches[-1].status(), port, model=lambda: watches[-1].model)
             address = await server.start()
             write_whole(home / "page", address.encode())
             stderr_console().print(f"Watch it here: {address}", soft_wrap=True)
-        ending = await running
+        try:
+            ending = await running
+        except Exception as error:
+            if stay and server is not None:
+                watches[-1].failed = str(error)
+                progress.cancel()
+                stderr_console().print(f"{error} The page stays until Ctrl-C.", soft_wrap=True)
+                await _until_stopped()
+            raise
         if stay and server is not None:
             progress.cancel()
             stderr_console().print("The ring is done. The page stays until Ctrl-C.")
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.Event().wait()
+            await _until_stopped()
         return ending
     finally:
         progress.cancel()
@@ -210,6 +217,11 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
             await server.stop()
             with contextlib.suppress(OSError):
                 (home / "page").unlink()
+
+
+async def _until_stopped() -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
 
 
 async def _progress(watches: list[Watch]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -21,6 +22,11 @@ CONTENT_POLICY = "; ".join(
         "form-action 'none'",
         "frame-ancestors 'none'",
     )
+)
+# The report is a document that needs nothing beside it, and runs nothing.
+REPORT = "/report.html"
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": CONTENT_POLICY,
@@ -86,3 +92,5 @@ def _bytes(text: str) -> bytes:
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Called for every answer before it goes out, refusals too."""
     response.headers.update(HEADERS)
+    if request.path == REPORT and response.status == HTTPStatus.OK:
+        response.headers["Content-Security-Policy"] = REPORT_POLICY

@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { Connection } from "./connection.js";
-import { showJournal, showLinks, showPrivacy } from "./panels.js";
+import { showJournal, showLinks, showModel, showPrivacy } from "./panels.js";
 import { byId, element, refill, say } from "./parts.js";
 import { Ring } from "./ring.js";
 import * as words from "./words.js";
@@ -14,6 +14,8 @@ const ring = new Ring(byId("ring"));
 const chart = new Chart(byId("chart"), byId("legend"), byId("chart-caption"));
 
 let status = null; // the last one heard, while the line is open
+let reached = "meeting"; // the last stage before a failure
+let asked = false; // for the model
 let visits = -1, moved = 0; // when the token was last seen to do something
 
 const clock = () => new Date().toLocaleTimeString("en-GB");
@@ -28,10 +30,54 @@ const showDoing = () => {
   say(byId("ring-caption"), words.place(status, quiet));
 };
 
-// Read out is only what lasts: paused, finished or running.
+const showCourse = () => {
+  const { stage, part } = status.progress;
+  const over = stage === "finished";
+  byId("course").hidden = over;
+  const at = stage === "failed" ? words.STAGES.findIndex(([name]) => name === reached) : words.STAGES.findIndex(([name]) => name === stage);
+  if (stage !== "failed") reached = stage;
+  const state = (place) => (place < at ? "behind" : place === at ? "now" : "ahead");
+  refill(byId("stages"), [at], () =>
+    words.STAGES.map(([, said], place) => element("li", { "data-state": state(place), ...(place === at ? { "aria-current": "step" } : {}) }, said)),
+  );
+  byId("progress").value = part;
+  say(byId("left"), words.left(status));
+};
+
+// The words of the method are shown to whoever has asked for them before, too.
+const method = byId("method");
+const remembered = (() => {
+  try {
+    return localStorage;
+  } catch {
+    return null; // a browser that keeps nothing
+  }
+})();
+const showMethod = () => document.body.classList.toggle("method", method.checked);
+method.checked = remembered?.getItem("method") === "shown";
+method.addEventListener("change", () => {
+  remembered?.setItem("method", method.checked ? "shown" : "hidden");
+  showMethod();
+});
+showMethod();
+
+// The model comes once, when there is one.
+const fetchModel = async () => {
+  asked = true;
+  try {
+    const answer = await fetch("/model.json");
+    if (!answer.ok) throw new Error(answer.statusText);
+    showModel(await answer.json());
+    byId("model").hidden = false;
+  } catch {
+    asked = false; // the next status asks again
+  }
+};
+
+// Read out is only what lasts: paused, over or running.
 const announce = () => {
-  const lasting = status.doing === "paused" || status.doing === "finished" ? words.doing(status, 0) : "The agent takes part in the ring.";
-  say(byId("announcement"), lasting);
+  const lasts = ["paused", "finished", "failed"].includes(status.doing);
+  say(byId("announcement"), lasts ? words.doing(status, 0) : "The agent takes part in the ring.");
 };
 
 const heard = (latest) => {
@@ -46,8 +92,12 @@ const heard = (latest) => {
   document.body.dataset.doing = status.doing;
   document.body.classList.toggle("sealed", status.sealed);
   say(byId("site"), status.site);
+  say(byId("fits"), words.fits(status));
+  say(byId("outcome"), status.doing === "finished" ? words.outcome(status) : "");
   say(byId("run"), words.run(status));
   showDoing();
+  showCourse();
+  if (status.has_model && !asked) fetchModel();
   announce();
   showTroubles(words.troubles(status));
   const last = status.residuals.at(-1);

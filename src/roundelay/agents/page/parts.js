@@ -1,4 +1,5 @@
-// How this page is built: elements and text, never markup from data.
+// How this page is built: elements and text, never markup from data. A picture of the model is the one exception: the agent has drawn
+// it, with every word of others escaped, and it is read as XML, of which nothing runs.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -11,6 +12,8 @@ const dress = (node, attributes, children) => {
 export const byId = (id) => document.getElementById(id);
 export const element = (name, attributes = {}, ...children) => dress(document.createElement(name), attributes, children);
 export const drawn = (name, attributes = {}, ...children) => dress(document.createElementNS(SVG, name), attributes, children);
+
+export const drawing = (markup) => document.importNode(new DOMParser().parseFromString(markup, "image/svg+xml").documentElement, true);
 
 // Text that has not changed is left alone: what a reader has selected stays so, and nothing is read out twice.
 export const say = (node, text) => {

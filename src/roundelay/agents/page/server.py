@@ -1,4 +1,4 @@
-"""Serves the page to this machine only: its files, the status as JSON, once or as it changes, and the metrics."""
+"""Serves the page to this machine only: its files, the status as JSON, once or as it changes, the metrics, and in the end the model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ import numpy as np
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from roundelay.agents.page.access import HOSTS, Access, add_headers
+from roundelay.agents.data.models import StoredModel
+from roundelay.agents.page.access import HOSTS, REPORT, Access, add_headers
 from roundelay.agents.page.metrics import CONTENT_TYPE, metrics_text
 from roundelay.agents.site.status import Status
 
-HOME = "page.html"
+HOME, PICTURES = "page.html", "pictures.css"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 # Seconds: no eye follows more than ten a second, and a quiet line is used now and then so that a dead one is noticed.
@@ -40,17 +41,24 @@ class PageError(RuntimeError):
 class PageServer:
     """The page of one agent, on localhost.
 
-    `status` is called in the event loop in which the server was started. `port` 0 takes any that is free; without a
-    `token` a new one is drawn. Whoever has the address that `start` returns can see the page, and nobody else.
+    `status` is called in the event loop in which the server was started, and so is `model`, which has what was fitted once there is
+    something. `port` 0 takes any that is free; without a `token` a new one is drawn. Whoever has the address that `start` returns can
+    see the page, and nobody else.
     """
 
-    def __init__(self, status: Callable[[], Status], port: int = 0, token: str | None = None) -> None:
+    def __init__(
+        self,
+        status: Callable[[], Status],
+        port: int = 0,
+        token: str | None = None,
+        model: Callable[[], StoredModel | None] = lambda: None,
+    ) -> None:
         if token is not None and not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
             raise ValueError(
                 "The access token must be letters, digits, or one of - . _ ~, which can stand in an address as they are: "
                 "give such a one, or leave it out so that one is drawn."
             )
-        self._status, self._port = status, port
+        self._status, self._model, self._port = status, model, port
         self._token = secrets.token_urlsafe() if token is None else token
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
@@ -108,15 +116,44 @@ class PageServer:
         async def metrics(request: web.Request) -> web.StreamResponse:
             return web.Response(body=metrics_text(self._status()), headers={"Content-Type": CONTENT_TYPE})
 
+        async def model(request: web.Request) -> web.StreamResponse:
+            from roundelay.agents.page.model import model_json  # late: it brings tables and pictures
+
+            body = await asyncio.to_thread(model_json, self._there())
+            return web.Response(body=body, content_type="application/json", charset="utf-8")
+
+        async def report(request: web.Request) -> web.StreamResponse:
+            from roundelay.agents.data.loaded import LoadedModel
+
+            stored = self._there()
+            if stored.result is None:
+                raise web.HTTPNotFound(text="This model has no tables, so that there is no report.")
+            # The site has seen all signatures: without them its agent would not have come to this end.
+            text = await asyncio.to_thread(LoadedModel(stored).report, "verified")
+            return web.Response(text=text, content_type="text/html", charset="utf-8")
+
         page = FILES[HOME]
         application = web.Application(middlewares=[ask_for_token])
         application.on_response_prepare.append(add_headers)
-        for path, handler in (("/", home), ("/live", live), ("/status.json", status), ("/metrics", metrics)):
+        for path, handler in (
+            ("/", home),
+            ("/live", live),
+            ("/status.json", status),
+            ("/metrics", metrics),
+            ("/model.json", model),
+            (REPORT, report),
+        ):
             application.router.add_get(path, handler, allow_head=False)
         for name, content in FILES.items():
             if name != HOME:
                 application.router.add_get(f"/{name}", _file_handler(name, content), allow_head=False)
         return application
+
+    def _there(self) -> StoredModel:
+        stored = self._model()
+        if stored is None:
+            raise web.HTTPNotFound(text="There is no model yet: it is here when the run is over.")
+        return stored
 
 
 def _ending(name: str) -> str:
@@ -130,9 +167,11 @@ class _OneTooMany(asyncio.Protocol):
 
 
 def _files() -> dict[str, bytes]:
-    """The files of the page by name, as they lie in this package."""
+    """The files of the page by name, as they lie in this package, and the look of the pictures, which is that of the report's."""
     folder = resources.files(__package__)
-    return {file.name: file.read_bytes() for file in folder.iterdir() if _ending(file.name) in KINDS}
+    pictures = resources.files("roundelay.regression.shown") / PICTURES
+    own = {file.name: file.read_bytes() for file in folder.iterdir() if _ending(file.name) in KINDS}
+    return own | {PICTURES: pictures.read_bytes()}
 
 
 # Read once, early: later on files may be scarce.

@@ -45,16 +45,60 @@ export const hopOf = (status) => status.hop - status.first_hop;
 // Whether the token comes by too often for each visit to be told. `quiet`: for how many seconds it has not been here.
 const brisk = ({ lap_seconds: lap }, quiet) => lap > 0 && lap < BRISK && quiet < Math.max(BRISK, 4 * lap);
 
-export const doing = (status, quiet) => {
-  if (status.doing === "finished") return status.outcome ? `Finished: ${sentence(status.outcome)}` : "Finished: the run is over.";
-  if (status.doing === "paused") return `Paused: the ${what(status)}, once it is here, stays until the agent is told to go on.`;
-  if (brisk(status, quiet)) return `Running: the ${what(status)} comes by every ${seconds(status.lap_seconds)}.`;
-  if (status.doing === "working") return `Working: the ${what(status)} is here.`;
-  if (status.token_here && status.journal.sent >= 0) return `Handing on the ${what(status)}: the next site has not acknowledged it yet.`;
-  if (status.visits === 0) return `Waiting for the ${what(status)} to come here for the first time.`;
-  const late = quiet > Math.max(BRISK, 4 * status.lap_seconds);
-  return late ? `Waiting for the ${what(status)}, which has not been here for at least ${seconds(Math.floor(quiet))}.` : `Waiting for the ${what(status)} to come back.`;
+const listed = (names) => new Intl.ListFormat("en-GB").format(names);
+
+// The course of a run, as whoever has never seen one can follow it.
+export const STAGES = [
+  ["meeting", "Find each other"],
+  ["preparing", "Prepare"],
+  ["fitting", "Fit"],
+  ["signing", "Sign"],
+];
+
+const STAGE = {
+  meeting: "Waiting for the other sites.",
+  preparing: "Preparing: the sites add up what must be known before the fit.",
+  fitting: "Fitting the model.",
+  signing: "The model is found. All sites are signing it.",
 };
+
+export const doing = (status, quiet) => {
+  if (status.doing === "failed") return "Nothing could be fitted.";
+  if (status.doing === "finished") return status.has_model ? "Finished: the model is here, and every site has signed it." : `Finished: ${outcome(status) || "the run is over."}`;
+  if (status.doing === "paused") return "Paused: nothing goes on from here until this agent is told to go on.";
+  const said = STAGE[status.progress.stage];
+  if (status.progress.stage === "meeting") {
+    const away = status.links.filter((link) => !link.up).map((link) => link.name);
+    return away.length ? `Waiting for ${listed(away)}, who can't be reached yet.` : said;
+  }
+  const late = quiet > Math.max(10, 4 * status.lap_seconds);
+  return late ? `${said} Nothing has come from the others for ${seconds(Math.floor(quiet))}.` : said;
+};
+
+// Rounds, and roughly how long they may still take.
+export const left = (status) => {
+  if (status.doing === "failed") return "";
+  const { rounds, usual, part, seconds_left: still } = status.progress;
+  const far = usual ? `Round ${whole(Math.min(rounds + 1, usual))} of about ${whole(usual)}` : part > 0 ? `About ${Math.round(100 * part)} % of the way` : "";
+  const time = still === null || status.doing === "paused" ? "" : still < 2 ? "a moment is left" : `about ${roughly(still)} left`;
+  return [far, time].filter(Boolean).join("; ") + (far || time ? "." : "");
+};
+
+const roughly = (value) => {
+  if (value < 90) return times(Math.ceil(value), "second", "seconds");
+  if (value < 5400) return times(Math.round(value / 60), "minute", "minutes");
+  return value < 172800 ? times(Math.round(value / 3600), "hour", "hours") : times(Math.round(value / 86400), "day", "days");
+};
+
+export const fits = (status) => {
+  const others = status.members.filter((member) => !member.me).map((member) => member.name);
+  const together = others.length > 6 ? `${whole(others.length)} other sites` : listed(others);
+  const seen = status.sealed ? "No row leaves its site, and nobody sees anything but sums over all sites." : "No row leaves its site.";
+  const what = status.fits || "a model";
+  return `${what[0].toUpperCase()}${what.slice(1)}, together with ${together}. ${seen}`;
+};
+
+export const outcome = (status) => (status.outcome ? sentence(status.outcome) : "");
 
 export const run = (status) => {
   const members = status.members.length;
@@ -65,29 +109,30 @@ export const run = (status) => {
 // A link that never was up and of which nothing bad is known is still being opened.
 // After the end neighbours go, and that is no trouble.
 export const stateOf = (link, status) => {
-  if (link.up) return "up";
   if (status.doing === "finished") return "closed";
+  if (link.up) return "up";
   return link.broken || link.trouble ? "down" : "unknown";
 };
-export const STATES = { up: "up", down: "down", unknown: "not up yet", closed: "closed" };
+export const STATES = { up: "connected", down: "no connection", unknown: "not connected yet", closed: "finished" };
 
 export const trouble = (link, status) => {
   if (stateOf(link, status) === "closed") return "";
   if (link.trouble) return sentence(link.trouble);
   if (link.up && link.epoch >= 0 && link.epoch !== status.epoch)
     return `It is in epoch ${link.epoch} of the ring, this site in epoch ${status.epoch}.`;
-  return stateOf(link, status) === "down" ? "No reason is known." : "";
+  return stateOf(link, status) === "down" ? "It is tried again by itself." : "";
 };
 
 // What a person should look at now.
 export const troubles = (status) => {
   const said = [];
+  if (status.doing === "failed") return [sentence(status.outcome)];
   const over = status.doing === "finished"; // then neighbours may go
   for (const link of status.links) {
     const why = link.trouble ? ` ${sentence(link.trouble)}` : "";
     if (stateOf(link, status) === "down")
-      said.push(`The link to ${link.name} is down.${why} Nothing is lost: what has to be handed on is in the journal, and goes out when the link is up again.`);
-    else if (link.up && link.trouble) said.push(`There is trouble with ${link.name}:${why}`);
+      said.push(`There is no connection to ${link.name}.${why} Nothing is lost: it goes on when the connection is there again.`);
+    else if (link.up && link.trouble && !over) said.push(`There is trouble with ${link.name}:${why}`);
   }
   const refused = status.journal.refused;
   if (refused) said.push(`This site has refused ${times(refused, "message", "messages")} since the agent started: find out with the neighbour's operator what was sent.`);
@@ -126,8 +171,8 @@ export const place = (status, quiet) => {
 
 export const ring = (status) => {
   const names = status.order.map((number) => status.members[number].name);
-  const links = status.links.map((link) => `the link to ${link.name} is ${STATES[stateOf(link, status)]}`);
-  return `A ring: the ${what(status)} goes from ${names.join(" to ")} and back. This site is ${status.site}; ${links.join(", ")}.`;
+  const links = status.links.map((link) => `${link.name}: ${STATES[stateOf(link, status)]}`);
+  return `A ring: the ${what(status)} goes from ${names.join(" to ")} and back. This site is ${status.site}. ${links.join(", ")}.`;
 };
 
 export const chart = (status) => {
@@ -156,8 +201,22 @@ export const known = (leak) => {
   if (leak.guess <= 0) return leak.error <= 0 ? 1 : 0;
   return Math.min(Math.max(1 - leak.error / leak.guess, 0), 1);
 };
+
+// What a quantity means to whoever has the data; its name in the method stands behind it for whoever wants it.
+const QUANTITIES = [
+  ["the gradient of this site's function", "Which way your data pull the model"],
+  ["the curvature of this site's data", "How your columns vary, and go together with each other"],
+  ["the slope of this site's data", "How your columns go together with the outcome"],
+];
+export const quantity = (each) => QUANTITIES.find(([name]) => each.quantity.startsWith(name))?.[1] ?? each.quantity;
+export const knownInWords = (each) => {
+  const part = known(each);
+  if (part < 0.05) return "From all that your neighbours have seen, an attack finds no more than a guess would.";
+  if (part < 0.5) return "From what your neighbours have seen, an attack finds a little more than a guess would.";
+  return part < 0.9 ? "From what your neighbours have seen, an attack finds a good part of it." : "From what your neighbours have seen, an attack finds it almost exactly.";
+};
 export const leak = (each) => {
-  if (each.error !== null && each.error >= each.guess) return `${sentence(each.attack)} It finds no more than a guess without any message does.`;
-  if (each.error === null) return `${sentence(each.attack)} It gave no answer, so nothing better than a guess is known.`;
-  return `${sentence(each.attack)} Its error is ${small(each.error)}; that of a guess without any message is ${small(each.guess)}.`;
+  if (each.error !== null && each.error >= each.guess) return `${each.quantity}: ${sentence(each.attack)} It finds no more than a guess without any message does.`;
+  if (each.error === null) return `${each.quantity}: ${sentence(each.attack)} It gave no answer, so nothing better than a guess is known.`;
+  return `${each.quantity}: ${sentence(each.attack)} Its error is ${small(each.error)}; that of a guess without any message is ${small(each.guess)}.`;
 };

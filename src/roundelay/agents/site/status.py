@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import time
 from dataclasses import dataclass, field
@@ -14,10 +15,16 @@ from typing import Literal
 
 from roundelay.agents.agreement.disk import make_private
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.data.models import StoredModel
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.protocol.holder import Residuals
+from roundelay.networks.network_checks import join_names
 
-Doing = Literal["waiting", "working", "paused", "finished"]
+Doing = Literal["waiting", "working", "paused", "finished", "failed"]
+# Where a run is: its sites find each other, form the sums before the fit, fit, and sign what came of it.
+Stage = Literal["meeting", "preparing", "fitting", "signing", "finished", "failed"]
+# About how many questions an optimiser asks that can't tell.
+USUAL_QUESTIONS = 20
 
 # Where there are more residuals than this, every other one is forgotten.
 MOST_RESIDUALS = 400
@@ -114,9 +121,40 @@ def proven_in_words(plan: RingPlan) -> str:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a run is: which part of 1, after how many rounds of about how many (0: nobody can tell), and the seconds that may be left."""
+
+    stage: Stage
+    part: float = 0.0
+    rounds: int = 0
+    usual: int = 0
+    seconds_left: float | None = None
+
+
+def fitted_in_words(plan: RingPlan) -> str:
+    """What is fitted, for whoever wants to know no more than that."""
+    task = plan.task
+    if task.regression is not None:
+        return task.regression.in_words
+    if not task.features or task.target is None:
+        return task.in_words
+    return f"{task.problem.model} of {task.target} from {join_names([str(column) for column in task.features])}"
+
+
+def usual_rounds(plan: RingPlan, sums: int) -> int:
+    """About how often something goes round all sites, from the first key to the last signature; 0 where a token goes round."""
+    if plan.choice is None:
+        return 0
+    questions = int(getattr(plan.choice.optimiser, "usual", USUAL_QUESTIONS))
+    if plan.noise is not None:
+        questions = len(plan.noise.laps) + 1
+    return 2 + 2 * sums + min(questions, plan.stopping.questions) + 2
+
+
+@dataclass(frozen=True)
 class Status:
     """One look at an agent. `first_hop` is the number of the epoch's first hop; off a cycle no place can be estimated. Where laps are
-    `sealed`, `visits` are the questions that it has answered.
+    `sealed`, `visits` are the questions that it has answered. `fits` says what is fitted, and `has_model` that there is one to be shown.
     """
 
     site: str
@@ -140,21 +178,30 @@ class Status:
     first_hop: int = 0
     on_cycle: bool = True
     sealed: bool = False
+    fits: str = ""
+    progress: Progress = Progress("meeting")
+    has_model: bool = False
 
 
 @dataclass(eq=False)
 class Watch:
-    """Follows one agent: keeps the residuals of its visits, and how long a lap takes."""
+    """Follows one agent: keeps the residuals of its visits, and how long a lap takes.
+
+    In the end `outcome` says why the run is over, and `model` is what came of it; `failed` says why nothing did.
+    """
 
     agent: Agent
     privacy: PrivacyStatus | None = None
     residuals: list[Residuals] = field(default_factory=list)
     outcome: str = ""
+    failed: str = ""
+    model: StoredModel | None = None
     visited_at: float | None = None
     _every: int = 1
     _seen: int = 0
     _last: float = 0.0
     _lap: float = 0.0
+    _first: tuple[float, float] | None = None
 
     def visited(self) -> None:
         """The agent has worked on a baton."""
@@ -163,6 +210,8 @@ class Watch:
             self._lap = now - self._last if not self._lap else 0.9 * self._lap + 0.1 * (now - self._last)
         self._last, self.visited_at = now, time.time()
         if held.residuals is not None:
+            if self._first is None and held.residuals.unrest > 0.0:
+                self._first = now, held.residuals.unrest
             self._seen += 1
             if self._seen % self._every == 0:
                 self.residuals.append(held.residuals)
@@ -201,15 +250,61 @@ class Watch:
                 agent.station.journal.size,
             ),
             privacy=self.privacy,
-            outcome=self.outcome,
+            outcome=self.failed or self.outcome,
             first_hop=agent.station.holder.first_hop,
             on_cycle=plan.on_cycle,
             sealed=asking is not None,
+            fits=fitted_in_words(plan),
+            progress=self.progress,
+            has_model=self.model is not None,
         )
+
+    @property
+    def stage(self) -> Stage:
+        """Where the run is."""
+        holder = self.agent.station.holder
+        if self.failed or holder.finished:
+            return "failed" if self.failed else "finished"
+        if self.agent.station.standing.k < 0:
+            return "meeting"
+        if holder.held.asked >= 0:
+            return "signing"
+        begun = holder.held.visits if holder.asking is None else len(holder.asking.held.answered)
+        return "fitting" if begun else "preparing"
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is, and how long it may still take."""
+        stage, plan, holder = self.stage, self.agent.plan, self.agent.station.holder
+        if stage in ("finished", "failed", "meeting"):
+            return Progress(stage, float(stage == "finished"))
+        if holder.asking is None:
+            return self._towards_the_tolerance(stage)
+        rounds = (self.agent.station.standing.k + 1) // len(plan.order)
+        # What takes longer than it usually does may end with the next round.
+        usual = max(usual_rounds(plan, len(holder.local.sums)), rounds + (1 if stage == "signing" else 3))
+        left = (usual - rounds) * self._lap if self._lap else None
+        return Progress(stage, rounds / usual, rounds, usual, left)
+
+    def _towards_the_tolerance(self, stage: Stage) -> Progress:
+        """Of a token: how many of the decades that it has to come down are behind it."""
+        tolerance, lap = self.agent.plan.stopping.tolerance, len(self.agent.plan.order)
+        rounds = (self.agent.station.standing.k + 1) // lap
+        if not tolerance or self._first is None or not self.residuals or stage == "signing":
+            return Progress(stage, 1.0 if stage == "signing" else 0.0, rounds)
+        began, first = self._first
+        unrest = self.residuals[-1].unrest
+        if not (unrest > 0.0 and first > tolerance):
+            return Progress(stage, 0.0, rounds)
+        part = min(max(math.log(first / unrest) / math.log(first / tolerance), 0.0), 0.99)
+        passed = self._last - began  # what is told changes with a visit, and not by itself
+        return Progress(stage, part, rounds, 0, passed * (1.0 - part) / part if part > 0.05 else None)
 
     @property
     def doing(self) -> Doing:
         """What the agent does now."""
+        if self.failed:
+            return "failed"
         if self.agent.station.holder.finished:
             return "finished"
         if self.agent.paused:

@@ -29,6 +29,7 @@ from roundelay.agents.data.models import (
     ModelNotes,
     PrivacyNotes,
     SignedEnd,
+    StoredModel,
     read_vector,
     stands_beside,
     write_model,
@@ -308,6 +309,8 @@ class Site:
         """The model is written as soon as this site has it, whoever is still to be told."""
         await agent.finished.wait()
         ending = self._end(signed, agent.station.holder)
+        assert self.watch is not None
+        self.watch.model = StoredModel(ending.model, ending.notes, 5, ending.result, signed.plan.task.regression)
         own_fit = await asyncio.to_thread(self._own_fit, signed.plan, ending)  # meanwhile the others are answered
         return replace(ending, own_fit=own_fit)
 

@@ -106,8 +106,8 @@ Asking = Generator[Question, Total, Found]
 class Optimiser(Protocol):
     """Something that turns totals into questions, of the kinds that it says.
 
-    One that is for quadratic functions alone says so by `quadratics_only`, and one whose questions are planned for sums with noise by
-    `for_noise`.
+    One that is for quadratic functions alone says so by `quadratics_only`, one whose questions are planned for sums with noise by
+    `for_noise`, and about how many laps it takes, where it can tell, by `usual`.
     """
 
     @property
@@ -144,6 +144,7 @@ class NormalEquations:
     """
 
     name: ClassVar[str] = "normal equations"
+    usual: ClassVar[int] = 2
     quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT_AND_HESSIAN, Asked.GRADIENT)
 
@@ -176,6 +177,7 @@ class ConjugateGradients:
     """
 
     name: ClassVar[str] = "conjugate gradients"
+    usual: ClassVar[int] = 20
     quadratics_only: ClassVar[bool] = True
     asks: ClassVar[tuple[Asked, ...]] = (Asked.GRADIENT, Asked.HESSIAN_TIMES_DIRECTION, Asked.NOTHING)
 
@@ -226,6 +228,7 @@ class Newton:
     """
 
     name: ClassVar[str] = "Newton's method"
+    usual: ClassVar[int] = 7
     asks: ClassVar[tuple[Asked, ...]] = (
         Asked.VALUE_GRADIENT_AND_HESSIAN,
         Asked.GRADIENT_AND_HESSIAN,
@@ -307,6 +310,7 @@ class LBFGS:
     """
 
     name: ClassVar[str] = "L-BFGS"
+    usual: ClassVar[int] = 20
     asks: ClassVar[tuple[Asked, ...]] = (Asked.VALUE_AND_GRADIENT, Asked.GRADIENT)
 
     def questions(self, goal: Goal) -> Asking:
@@ -349,6 +353,11 @@ class Looking:
     def name(self) -> str:
         """That of the other."""
         return str(getattr(self.optimiser, "name", type(self.optimiser).__name__))
+
+    @property
+    def usual(self) -> int:
+        """The laps of the other, and two."""
+        return int(getattr(self.optimiser, "usual", ConjugateGradients.usual)) + len(LOOKS)
 
     @property
     def asks(self) -> tuple[Asked, ...]:

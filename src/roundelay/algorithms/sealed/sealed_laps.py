@@ -19,8 +19,6 @@ from roundelay.problems.regularisers import NoRegulariser, simple_shape
 from roundelay.problems.row_problem import RowProblem
 from roundelay.registry import register, registered
 
-# About how many laps each takes to its end, where nothing is known but the size.
-CG_LAPS, NEWTON_LAPS, LBFGS_LAPS = 20, 7, 20
 # What waiting for a hop is worth, in numbers of 8 bytes: 20 ms at 100 Mbit/s.
 WIDE_AREA = 31_250
 
@@ -239,7 +237,7 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
     matrix, unknowns = p * (p + 3) // 2, f"{p:,} unknown{'s' * (p != 1)}"
     if known.is_quadratic:
         direct = matrix + 2 * p + 2 * waiting
-        laps = min(p, CG_LAPS) + 3
+        laps = min(p, ConjugateGradients.usual) + 3
         stepwise = laps * (2 * p + waiting)
         if not regulariser.is_zero or direct <= stepwise:
             return Choice(
@@ -252,7 +250,7 @@ def choose(known: Smoothness, regulariser: Regulariser, waiting: float = 0.0) ->
         )
     if not known.has_hessians:
         return Choice(LBFGS(), "there are gradients, but no Hessians")
-    newton, lbfgs = NEWTON_LAPS * (matrix + 1 + p + waiting), LBFGS_LAPS * (2 * p + 1 + waiting)
+    newton, lbfgs = Newton.usual * (matrix + 1 + p + waiting), LBFGS.usual * (2 * p + 1 + waiting)
     if newton <= lbfgs:
         beside = " beside the wait for a hop" if waiting else ""
         return Choice(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from roundelay.regression.regression import INTERCEPT
 from roundelay.regression.result import Bin, Result, SurvivalPoint, Term
@@ -43,13 +44,18 @@ def pictures_of(result: Result) -> tuple[Picture, ...]:
 
 def forest(result: Result) -> Picture | None:
     """Each coefficient, or its ratio, with its interval; None where there is nothing but constants."""
-    terms = [term for term in result.terms if term.name != INTERCEPT and not term.name.endswith(f": {INTERCEPT}")]
+    return forest_of(result.terms, result.ratio, result.level)
+
+
+def forest_of(all_terms: Sequence[Term], ratio: str = "", level: float = 0.95) -> Picture | None:
+    """The same of coefficients of which no more is known; `ratio` is what e^coefficient is called."""
+    terms = [term for term in all_terms if term.name != INTERCEPT and not term.name.endswith(f": {INTERCEPT}")]
     shown = terms[:MOST_TERMS]
     if not shown:
         return None
-    is_ratio = bool(result.ratio) and all(term.ratio is not None for term in shown)
+    is_ratio = bool(ratio) and all(term.ratio is not None for term in shown)
     triples = [_triple(term, is_ratio) for term in shown]
-    label = result.ratio if is_ratio else "coefficient, in the units of the data"
+    label = ratio if is_ratio else "coefficient, in the units of the data"
     if not is_ratio and _are_apart(triples):
         triples = [tuple(value / term.std_error for value in three) for term, three in zip(shown, triples, strict=True)]  # type: ignore[operator, misc]
         label = "coefficient, in its standard errors"
@@ -59,24 +65,24 @@ def forest(result: Result) -> Picture | None:
     bottom, x = _ABOVE + _ROW * len(shown), scale.at(neutral)
     parts = [line((x, x), (_ABOVE - 14.0, bottom), "neutral")]
     for row, (term, three) in enumerate(zip(shown, triples, strict=True)):
-        parts += _forest_row(result, term, three, scale, _ABOVE + _ROW * row)
+        parts += _forest_row(term, in_words(term, is_ratio), three, scale, _ABOVE + _ROW * row)
     parts.append(line((scale.begin, scale.end), (bottom, bottom), "axis"))
     for tick, said in zip(scale.ticks, ticks_in_words(scale.ticks), strict=True):
         x = scale.at(tick)
         parts += [line((x, x), (bottom, bottom + 4.0), "axis"), letters(x, bottom + 17.0, said, anchor="middle")]
     parts.append(letters(WIDTH, bottom + 35.0, label, "label", "end"))
-    listed = "; ".join(f"{term.name} {in_words(result, term)}" for term in shown)
-    level = f"{100.0 * result.level:g} %"
-    more = "" if len(shown) == len(terms) else f" The first {len(shown)} of {len(terms)} are shown; the table has all."
-    against = (
-        f"An interval that crosses {neutral:g} is compatible with no association."
-        if any(term.low is not None for term in shown)
-        else ""
+    listed = "; ".join(f"{term.name} {in_words(term, is_ratio)}" for term in shown)
+    exact = any(low < high for _, low, high in triples)
+    intervals = f", with intervals of {100.0 * level:g} %" if exact else ""
+    caption = (
+        f"Dots are estimates, lines are intervals of {100.0 * level:g} %. An interval that crosses {neutral:g} is compatible with no association."
+        if exact
+        else f"Dots are estimates; at {neutral:g} there is no association."
     )
-    return Picture(
-        "forest", f"{(result.ratio or 'Coefficient').capitalize()}s" if is_ratio else "Coefficients",
-        drawing("forest", height, f"{label}, with intervals of {level}: {listed}.", parts), f"Dots are estimates, lines are intervals of {level}. {against}{more}".strip(),
-    )  # fmt: skip
+    if len(shown) < len(terms):
+        caption += f" The first {len(shown)} of {len(terms)} are shown; the table has all."
+    title = f"{ratio.capitalize()}s" if is_ratio else "Coefficients"
+    return Picture("forest", title, drawing("forest", height, f"{title}{intervals}: {listed}.", parts), caption)
 
 
 def _triple(term: Term, is_ratio: bool) -> tuple[float, float, float]:
@@ -106,8 +112,7 @@ def _forest_scale(
     return Scale(low - room, high + room, 8.0, WIDTH - 8.0)
 
 
-def _forest_row(result: Result, term: Term, three: tuple[float, ...], scale: Scale, top: float) -> list[Markup]:
-    said = in_words(result, term)
+def _forest_row(term: Term, said: str, three: tuple[float, ...], scale: Scale, top: float) -> list[Markup]:
     middle, low, high = three
     y = top + 13.0
     room = WIDTH - 6.4 * len(said) - 12.0

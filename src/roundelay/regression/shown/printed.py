@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from roundelay.regression.result import Result
-from roundelay.regression.shown.numbers import aligned, printable
+from roundelay.regression.shown.numbers import printable
 from roundelay.regression.shown.tables import Table, facts, tables_of
 
 # What stands in a line at most, where words can be broken.
@@ -17,7 +17,7 @@ def printed(result: Result) -> str:
     """All that a result says."""
     title = f"Regression of {printable(result.response)} over {len(result.sites)} sites"
     blocks = [f"{title}\n{'═' * len(title)}\n{_head(result)}"]
-    blocks += [_table(table) for table in tables_of(result)]
+    blocks += [printed_table(table) for table in tables_of(result)]
     if result.notes:
         blocks.append("Notes\n" + "\n".join(_indented(note, "• ") for note in result.notes))
     return "\n\n".join(blocks) + "\n"
@@ -49,16 +49,17 @@ def _indented(words: str, head: str) -> str:
     )
 
 
-def _table(table: Table) -> str:
+def printed_table(table: Table) -> str:
     """Words at the left, numbers at the right, their points one below the other."""
-    columns = []
-    for place, head in enumerate(table.header):
-        cells = [printable(row[place]) for row in table.rows]
-        words = place < table.words
-        body = cells if words else list(aligned(cells))
-        width = max(map(len, (head, *body)))
-        columns.append([f"{cell:<{width}}" if words else f"{cell:>{width}}" for cell in (printable(head), *body)])
-    head, *body = (GAP.join(cells).rstrip() for cells in zip(*columns, strict=True))
+    rows = [[*map(printable, row)] for row in (table.header, *table.aligned())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    head, *body = (
+        GAP.join(
+            f"{cell:{'<' if place < table.words else '>'}{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
     rule = "─" * max(map(len, (head, *body)))
     caption = [_indented(table.caption, "")] if table.caption else []
     return "\n".join([table.title, rule, head, rule, *body, rule, *caption])

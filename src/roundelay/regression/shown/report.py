@@ -10,7 +10,7 @@ from roundelay.regression.regression import Regression
 from roundelay.regression.result import Result
 from roundelay.regression.shown.drawing import Picture
 from roundelay.regression.shown.markup import Markup, tag
-from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, aligned, plural
+from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, plural
 from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.tables import Table, facts, tables_of
 from roundelay.regression.sums import sums_of
@@ -118,15 +118,9 @@ def _table(table: Table, hidden: bool = False) -> Markup:
             heads.append(tag("td", {}))
         else:
             heads.append(tag("th", {"scope": "col", **({} if place < table.words else {"class": "number"})}, head))
-    columns = [
-        [row[place] for row in table.rows]
-        if place < table.words
-        else aligned([row[place] for row in table.rows], FIGURE_SPACE, POINT_SPACE)
-        for place in range(len(table.header))
-    ]
     body = [
         tag("tr", {}, *(_cell(cell, place, table.words) for place, cell in enumerate(row)))
-        for row in zip(*columns, strict=True)
+        for row in table.aligned(FIGURE_SPACE, POINT_SPACE)
     ]
     caption = tag("caption", {"class": "unseen"} if hidden else {}, table.title)
     whole = tag("table", {"id": table.name}, caption, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *body))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundelay.regression.result import Cell, Result, TableOne, Term
-from roundelay.regression.shown.numbers import UNKNOWN, chance, count, fixed, percent, places, plural, short
+from roundelay.regression.shown.numbers import UNKNOWN, aligned, chance, count, fixed, percent, places, plural, short
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
     words: int = 1
+
+    def aligned(self, blank: str = " ", point: str = " ") -> tuple[tuple[str, ...], ...]:
+        """The rows, each column of numbers with its points one below the other."""
+        columns = [
+            cells if place < self.words else aligned(cells, blank, point)
+            for place, cells in enumerate(zip(*self.rows, strict=True))
+        ]
+        return tuple(zip(*columns, strict=True))
 
 
 def tables_of(result: Result) -> tuple[Table, ...]:
@@ -101,6 +109,12 @@ def coefficients(result: Result) -> Table:
     return Table("coefficients", "Coefficients", tuple(header), tuple(rows), coefficients_caption(result))
 
 
+def plain_coefficients(pairs: Sequence[tuple[str, float]]) -> Table:
+    """Coefficients of which no more is known."""
+    rows = tuple((name, short(value)) for name, value in pairs)
+    return Table("coefficients", "Coefficients", ("", "estimate"), rows, "Estimates are in the units of the data.")
+
+
 def coefficients_caption(result: Result) -> str:
     """What the table of coefficients says, for whoever reads only this."""
     said = "Estimates are in the units of the data."
@@ -135,9 +149,9 @@ def _ratio(term: Term, value: float | None) -> str:
     return fixed(value, min(max(places(term.ratio * term.std_error), 2), 5))
 
 
-def in_words(result: Result, term: Term) -> str:
-    """An estimate with its interval, as it is read beside a picture."""
-    if result.ratio and term.ratio is not None:
+def in_words(term: Term, is_ratio: bool) -> str:
+    """An estimate, or its ratio, with its interval, as it is read beside a picture."""
+    if is_ratio and term.ratio is not None:
         middle, low, high = (_ratio(term, value) for value in (term.ratio, term.ratio_low, term.ratio_high))
     else:
         middle, low, high = (_by_error(term, value) for value in (term.estimate, term.low, term.high))
