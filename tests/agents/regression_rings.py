@@ -67,9 +67,10 @@ def outcome_at(member: Holder) -> Outcome:
     """What a member makes of what it was told."""
     held, asking = member.held, member.asking
     assert held.estimate is not None and asking is not None and member.plan.task.regression is not None
+    chosen = getattr(asking.found(), "chosen", None) if asking.own_sums.folds else None
     return outcome_of(
         member.plan.task.regression, held.told, asking.seen, held.estimate, tuple(one.name for one in member.plan.members),
-        len(asking.held.answered), held.reason == Reason.CONTENT,
+        len(asking.held.answered), held.reason == Reason.CONTENT, chosen,
     )  # fmt: skip
 
 

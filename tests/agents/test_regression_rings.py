@@ -23,6 +23,8 @@ FORMULAS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("grade ~ age + sex", "multinomial", {}),
     ("Surv(time, died) ~ age + sex", "cox", {}),
     ("ill ~ age + dose + C(sex)", "binomial", {"lasso": 0.02, "ridge": 0.01}),
+    ("length ~ age + dose + C(sex)", "gaussian", {"lasso": 1.0, "folds": 4}),
+    ("ill ~ age + dose + C(sex) + site", "binomial", {"ridge": 1.0, "folds": 3}),
 )
 
 
@@ -53,6 +55,8 @@ def test_every_member_makes_the_result_of_the_pooled_rows(formula: str, family: 
         assert one.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-11)
         assert (one.std_error or 0.0) == pytest.approx(other.std_error or 0.0, rel=1e-9)
     assert result.log_likelihood == pytest.approx(pooled.log_likelihood, rel=1e-10)
+    assert [one.factor for one in result.path] == pytest.approx([one.factor for one in pooled.path], rel=1e-9)
+    assert [one.loss for one in result.path] == pytest.approx([one.loss for one in pooled.path], rel=1e-9)
     kinds = [move.baton.purpose for move in moves if move.baton.phase == Phase.ASK and move.baton.step == 1]
     assert kinds[-2:] == [Asked.FIRST_LOOK, Asked.SECOND_LOOK] and not {*kinds[:-2]} & {*kinds[-2:]}
 
@@ -183,10 +187,45 @@ def test_a_look_is_had_once_where_the_fit_stands(meddled: Any, words: str) -> No
         list(hand_overs(ring))
 
 
+def test_folds_are_not_asked_once_the_fit_has_begun() -> None:
+    def asks_again(honest: Looking, goal: Goal) -> Optimising:
+        asking = honest.questions(goal)
+        question, total = next(asking), None
+        while question.asked == Asked.FOLDS:
+            folds, total = question, (yield question)
+            question = asking.send(total)
+        yield question
+        yield folds
+        return Found(goal.origin, 0.0, True)
+
+    ring = Astray(asks_again)(ring_of_a_liar(ridge=1.0, folds=2))
+    with pytest.raises(BatonError, match="the strength of the penalty was chosen before"):
+        list(hand_overs(ring))
+
+
+def test_folds_at_points_of_ones_own_are_named_by_all_others() -> None:
+    def elsewhere(honest: Looking, goal: Goal) -> Optimising:
+        asking = honest.questions(goal)
+        question = next(asking)
+        while True:
+            if question.asked == Asked.FOLDS and question.beside is not None and question.beside.any():
+                question = replace(question, beside=question.beside + 1.0)
+            try:
+                question = asking.send((yield question))
+            except StopIteration as end:
+                return end.value
+
+    ring = Astray(elsewhere)(ring_of_a_liar(ridge=1.0, folds=2))
+    list(hand_overs(ring))
+    for one in ring[1:]:
+        assert one.asking is not None
+        assert "is not one that the agreed optimiser would have asked: site0" in one.asking.held.doubt
+
+
 def test_a_second_look_is_not_had_without_the_first() -> None:
     ring = ring_of_a_liar()
     before = next(move for move in hand_overs(ring) if move.receiver == 1 and move.baton.purpose == Asked.FIRST_LOOK)
-    looks = ring[1].local.looks
+    looks = ring[1].asking.own_sums
     words = 2 * (looks[1] + 1)
     numbers = np.concatenate([np.zeros(looks[0], np.uint64), np.zeros(words, np.uint64)])
     with pytest.raises(BatonError, match="was not looked at before"):
@@ -208,7 +247,7 @@ def test_a_look_where_the_fit_does_not_stand_is_named_by_all_others() -> None:
         total = yield next(asking)
         yield asking.send(total)
         first = yield Question(Asked.FIRST_LOOK)
-        yield Question(Asked.SECOND_LOOK, seen=first.gradient)
+        yield Question(Asked.SECOND_LOOK, beside=first.gradient)
         return Found(goal.origin, 0.0, True)
 
     ring = Astray(at_once)(ring_of_a_liar())

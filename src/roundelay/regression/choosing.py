@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton
-from roundelay.algorithms.sealed.questions import Asked, Question, Total
+from roundelay.algorithms.sealed.optimisers import Asking, Found, Goal, Newton
+from roundelay.algorithms.sealed.questions import Asked, Place, Question, Total
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.likelihood import Likelihood
 from roundelay.regression.result import Strength
@@ -64,10 +64,12 @@ class Fold(NamedTuple):
     left_out: float
 
 
-def folds_of(numbers: Vector, folds: int, dim: int, weight: float, sites: int) -> list[Fold]:
+def folds_of(numbers: Vector, folds: int, dim: int, sites: int) -> list[Fold]:
     """A total, in folds; the losses are means over rows, times the number of sites, as a goal has them."""
     found, upper = [], np.triu_indices(dim)
-    for one in numbers.reshape(folds, -1):
+    each = numbers.reshape(folds, -1)
+    weight = float(each[:, 0].sum()) / (folds - 1)  # each row stands outside of all folds but one
+    for one in each:
         share = sites / one[0]
         hessian = np.zeros((dim, dim))
         hessian[upper] = share * one[3 + dim :]
@@ -88,7 +90,15 @@ class Chosen:
         return min(self.path, key=lambda one: one.loss)
 
 
-Penalised = Callable[[float], tuple[Goal, Matrix]]
+# The goal and the quadratic penalty at a strength.
+AtStrength = Callable[[float], tuple[Goal, Matrix]]
+
+
+@dataclass(frozen=True, eq=False)
+class FoundByFolds(Found):
+    """Where a fit ended whose penalty was chosen."""
+
+    chosen: Chosen | None = None
 
 
 def strengths(first: Sequence[Fold], sites: int, lasso: float, ridge: float, spared: tuple[int, ...]) -> Vector:
@@ -108,14 +118,17 @@ def strengths(first: Sequence[Fold], sites: int, lasso: float, ridge: float, spa
 
 
 def choosing(
-    penalised: Penalised, factors: Vector, start: Vector, folds: int, spared: tuple[int, ...]
+    at_strength: AtStrength, factors: Vector, start: Vector, folds: int, spared: tuple[int, ...]
 ) -> Generator[Matrix, list[Fold], Chosen]:
     """Ask at a point for each fold, until all fits of a strength have ended; then with the next one, from there on."""
     points, path = np.tile(start, (folds, 1)), []
     for factor in factors.tolist():
-        goal, penalty = penalised(factor)
+        goal, penalty = at_strength(factor)
         losses: dict[int, float] = {}
-        asking = [Newton().questions(replace(goal, start=point, tolerance=CLOSE)) for point in points]
+        asking = [
+            penalised(Newton().questions(replace(goal, start=point, tolerance=CLOSE)), penalty, point)
+            for point in points
+        ]
         questions: list[Question | None] = [next(one) for one in asking]
         while any(question is not None for question in questions):
             told = yield points
@@ -124,7 +137,7 @@ def choosing(
                     continue
                 losses[number] = fold.left_out
                 try:
-                    following = one.send(with_penalty(fold.total, penalty, points[number], questions[number]))
+                    following = one.send(fold.total)
                 except StopIteration as end:
                     found: Found = end.value
                     assert np.array_equal(found.point, points[number])
@@ -144,10 +157,23 @@ def _moved(points: Matrix, number: int, point: Vector) -> Matrix:
     return moved
 
 
-def with_penalty(total: Total, penalty: Matrix, point: Vector, question: Question | None) -> Total:
-    """A total with ½ w'Pw, which is public, in it; of a gradient alone where no more was asked for."""
-    added = penalty @ point
-    if question is not None and question.asked == Asked.GRADIENT:
-        return Total(float("nan"), total.gradient + added, None)
-    assert total.hessian is not None
-    return Total(total.value + 0.5 * float(point @ added), total.gradient + added, total.hessian + penalty)
+def with_penalty(total: Total, penalty: Matrix, place: Place, asked: Asked) -> Total:
+    """A total with ½ w'Pw in it, as far as it was asked for."""
+    if asked == Asked.NOTHING:
+        return total
+    added = penalty @ (place.direction if asked == Asked.HESSIAN_TIMES_DIRECTION else place.point)
+    hessian = None if total.hessian is None else total.hessian + penalty
+    return Total(total.value + 0.5 * float(place.point @ added), total.gradient + added, hessian)
+
+
+def penalised(asking: Asking, penalty: Matrix, start: Vector) -> Asking:
+    """Questions whose totals lack a penalty, which is public."""
+    place = Place(start, np.zeros(0))
+    question = next(asking)
+    while True:
+        place = question.moved(place)
+        total = yield question
+        try:
+            question = asking.send(with_penalty(total, penalty, place, question.asked))
+        except StopIteration as end:
+            return end.value

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton, NoMinimiserError, NormalEquations
-from roundelay.algorithms.sealed.questions import Place, answers, total_of
+from roundelay.algorithms.sealed.questions import Asked, Place, answers, total_of
 from roundelay.kernels import Vector
-from roundelay.regression.choosing import Chosen, folds_of
 from roundelay.regression.columns import Column, in_order
 from roundelay.regression.formula import factors_in, names_in
 from roundelay.regression.regression import Regression
@@ -77,44 +76,33 @@ def fit(sites: Mapping[str, SiteRows], regression: Regression) -> Fit:
     for _ in range(study.before):
         form_next()
     known = study.known(tuple(totals), len(rows))
-    chosen, asked = _chosen(study, rows, known) if regression.folds else (None, 0)
-    found, questions = _minimiser(study, rows, known, chosen.best.factor if chosen else 1.0)
+    found, questions = _minimiser(study, rows, known)
     for _ in AFTER:
         form_next(found.point)
-    known = study.known(tuple(totals), len(rows), found.point)
-    return Fit(study, known, result_of(study, known, tuple(sites), asked + questions, found.converged, chosen))
+    known, chosen = study.known(tuple(totals), len(rows), found.point), getattr(found, "chosen", None)
+    return Fit(study, known, result_of(study, known, tuple(sites), questions, found.converged, chosen))
 
 
-def _chosen(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Chosen, int]:
-    sites = [study.folds(one, known) for one in rows]
-    asking, questions = study.choosing(known), 0
-    points = next(asking)
-    while True:
-        questions += 1
-        total = np.sum([site(points) for site in sites], axis=0)
-        try:
-            points = asking.send(
-                folds_of(total, study.regression.folds, study.regression.dim, known.weight, known.sites)
-            )
-        except StopIteration as end:
-            return end.value, questions
-
-
-def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known, factor: float) -> tuple[Found, int]:
-    problem = problem_of([study.function(one, known, factor) for one in rows])
+def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Found, int]:
+    problem = problem_of([study.function(one, known) for one in rows])
     least, why = no_minimum(known)
     goal = Goal(
-        problem.dim, len(rows), study.regulariser(len(rows), factor), TOLERANCE, start=study.start(known), least=least, why_none=why, most=MOST_LAPS,
+        problem.dim, len(rows), study.regulariser(len(rows)), TOLERANCE, start=study.start(known), least=least, why_none=why, most=MOST_LAPS,
     )  # fmt: skip
-    optimiser = NormalEquations() if study.regression.is_quadratic else Newton()
+    optimiser = study.optimiser(NormalEquations() if study.regression.is_quadratic else Newton())
+    folds = [study.folds(one, known) for one in rows] if study.regression.folds else []
     asking, place, questions = optimiser.questions(goal), Place(goal.origin, np.zeros(problem.dim)), 0
     question = next(asking)
     while True:
         questions += 1
         place = question.moved(place)
-        total = total_of(question.asked, answers(problem, question.asked, place).sum(axis=0), problem.dim)
+        if question.asked == Asked.FOLDS:
+            assert question.beside is not None
+            numbers = np.sum([site(question.beside) for site in folds], axis=0)
+        else:
+            numbers = answers(problem, question.asked, place).sum(axis=0)
         try:
-            question = asking.send(total)
+            question = asking.send(total_of(question.asked, numbers, problem.dim))
         except StopIteration as end:
             return end.value, questions
         except NoMinimiserError as error:

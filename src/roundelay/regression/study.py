@@ -7,17 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from roundelay.algorithms.sealed.optimisers import Goal
+from roundelay.algorithms.sealed.optimisers import Asking, Goal, Optimiser
+from roundelay.algorithms.sealed.questions import Asked, Question, Total
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Regulariser
 from roundelay.problems.callables import CallableProblem
 from roundelay.problems.regularisers import NoRegulariser, WeightedL1
-from roundelay.regression.choosing import Chosen, Fold, answer_of_folds, choosing, dealt, strengths
+from roundelay.regression.choosing import (
+    AtStrength,
+    Chosen,
+    Fold,
+    FoundByFolds,
+    answer_of_folds,
+    choosing,
+    dealt,
+    folds_of,
+    penalised,
+    strengths,
+)
 from roundelay.regression.likelihood import Likelihood
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import SiteRows
@@ -80,14 +92,14 @@ class Study:
             if not (mine["rows"][0] <= rows <= MOST_ROWS and rows.is_integer()):
                 raise ValueError(f"All {sites} sites can't have {rows:,g} rows together.")
 
-    def function(self, rows: SiteRows, known: Known, factor: float = 1.0) -> SiteFunction:
+    def function(self, rows: SiteRows, known: Known) -> SiteFunction:
         """The site's own function of the unknowns, such that the sum over N sites is N times the mean loss of a row, with the ridge.
 
-        The ridge is multiplied by the factor that was chosen, where one was.
+        A ridge whose strength is chosen is added in public.
         """
         check_totals(known)
-        share = known.sites / known.weight
-        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, factor * self._penalty)
+        share, own = known.sites / known.weight, 0.0 if self.regression.folds else 1.0
+        return SiteFunction(rows.likelihood(known.knots, known.scaling), share, own * self.penalty)
 
     def regulariser(self, sites: int, factor: float = 1.0) -> Regulariser:
         """What is added in public to the sum of the functions of so many sites."""
@@ -100,30 +112,22 @@ class Study:
 
     # ------------------------------------------------------------ choosing a penalty
 
-    def folds(self, rows: SiteRows, known: Known) -> Callable[[Matrix], Vector]:
-        """What a site answers at a point for each fold."""
+    def folds(self, rows: SiteRows, known: Known) -> Callable[[Vector], Vector]:
+        """What a site answers at a point for each fold, one behind the other."""
         check_totals(known)
         count = self.regression.folds
         fold = dealt(rows.count, count)
         outside = [rows.without(fold == number) for number in range(count)]
         likelihoods = [one.likelihood(known.knots, known.scaling) for one in outside]
         weights, whole = [float(one.weight.sum()) for one in outside], rows.likelihood(known.knots, known.scaling)
-        return lambda points: answer_of_folds(likelihoods, weights, whole, points)
+        return lambda points: answer_of_folds(likelihoods, weights, whole, points.reshape(count, -1))
 
-    def choosing(self, known: Known) -> Generator[Matrix, list[Fold], Chosen]:
-        """Ask for the folds, until the factor of the penalty is chosen."""
-        regression, start = self.regression, self.start(known)
-
-        def penalised(factor: float) -> tuple[Goal, Matrix]:
-            goal = Goal(regression.dim, known.sites, self.regulariser(known.sites, factor))
-            return goal, known.sites * factor * self._penalty
-
-        first = yield np.tile(start, (regression.folds, 1))
-        factors = strengths(first, known.sites, regression.lasso, regression.ridge, regression.spared)
-        return (yield from choosing(penalised, factors, start, regression.folds, regression.spared))
+    def optimiser(self, then: Optimiser) -> Optimiser:
+        """By which the sites are asked: where a penalty's strength is open, folds come first."""
+        return ByFolds(self.regression, then) if self.regression.folds else then
 
     @cached_property
-    def _penalty(self) -> Matrix:
+    def penalty(self) -> Matrix:
         """λ‖coefficients‖² is w'Pw; that of a response of many levels is of their distances from their mean, so that no level counts less."""
         regression = self.regression
         one = np.diag([0.0 if name == INTERCEPT else regression.ridge for name in regression.design_names])
@@ -171,6 +175,57 @@ class SiteFunction:
         return self.share * self.likelihood.hessian(w) + self.penalty
 
 
+@dataclass(frozen=True)
+class ByFolds:
+    """The strength of a penalty is chosen by folds; then another optimiser finds the point."""
+
+    regression: Regression
+    then: Optimiser
+
+    @property
+    def name(self) -> str:
+        """That of the other."""
+        return str(getattr(self.then, "name", type(self.then).__name__))
+
+    @property
+    def asks(self) -> tuple[Asked, ...]:
+        """What the other may ask for, and folds."""
+        return (*self.then.asks, Asked.FOLDS)
+
+    def questions(self, goal: Goal) -> Asking:
+        """Ask for folds until the strength is chosen, and then until the goal is reached."""
+        study, sites = Study(self.regression), goal.agents
+
+        def at_strength(factor: float) -> tuple[Goal, Matrix]:
+            return Goal(goal.dim, sites, study.regulariser(sites, factor)), sites * factor * study.penalty
+
+        chosen = yield from self._choosing(goal, at_strength)
+        at, penalty = at_strength(chosen.best.factor)
+        last = replace(goal, regulariser=at.regulariser)
+        found = yield from penalised(self.then.questions(last), penalty, goal.origin)
+        return FoundByFolds(found.point, found.residual, found.converged, None, chosen)
+
+    def _choosing(self, goal: Goal, at_strength: AtStrength) -> Generator[Question, Total, Chosen]:
+        regression, folds = self.regression, self.regression.folds
+
+        def asked_at(points: Matrix) -> Generator[Question, Total, list[Fold]]:
+            total = yield Question(Asked.FOLDS, beside=points.reshape(-1))
+            return folds_of(total.gradient, folds, goal.dim, goal.agents)
+
+        start = np.tile(goal.origin, (folds, 1))
+        first = yield from asked_at(start)
+        factors = strengths(first, goal.agents, regression.lasso, regression.ridge, regression.spared)
+        choice = choosing(at_strength, factors, goal.origin, folds, regression.spared)
+        next(choice)  # that is where all have been asked
+        told = first
+        while True:
+            try:
+                points = choice.send(told)
+            except StopIteration as end:
+                return end.value
+            told = yield from asked_at(points)
+
+
 def problem_of(functions: list[SiteFunction]) -> CallableProblem:
     """The functions of some sites, as a ring and the simulator take them."""
     return CallableProblem(
@@ -186,7 +241,7 @@ def problem_of(functions: list[SiteFunction]) -> CallableProblem:
 
 def check_totals(known: Known) -> None:
     """Refuse, in words that name the culprit, what no fit could make sense of."""
-    for problem in (_too_few(known), _nothing_to_explain(known), _collinear(known)):
+    for problem in (_too_few(known), _small_folds(known), _nothing_to_explain(known), _collinear(known)):
         if problem:
             raise StudyError(problem)
     if not known.regression.ridge:
@@ -203,6 +258,13 @@ def _too_few(known: Known) -> str:
     if rows > unknowns:
         return ""
     return f"All sites together have {rows:,} complete rows, but the formula has {unknowns:,} unknowns: leave out terms, or bring in more rows."
+
+
+def _small_folds(known: Known) -> str:
+    least, folds = known.regression.least, known.regression.folds
+    if not folds or known.rows >= least * folds:
+        return ""
+    return f"All sites together have {known.rows:,} complete rows: dealt into {folds} folds, one has fewer than {least}. Use fewer --folds."
 
 
 def _nothing_to_explain(known: Known) -> str:

@@ -335,6 +335,10 @@ class RingPlan:
             raise ValueError(
                 "A regression starts from what is known of all rows, not from an earlier model: leave --warm out."
             )
+        if self.task.regression.folds and self.epoch:
+            raise ValueError(
+                "The strength of a penalty was being chosen by the rows of all members: with others it is chosen anew. Plan a new run."
+            )
 
     @cached_property
     def noise(self) -> SharedNoise | None:
@@ -383,7 +387,7 @@ class RingPlan:
             if self.algorithm.is_open
             else self.algorithm.chosen(self._known)
         )
-        return found._replace(optimiser=Looking(found.optimiser))
+        return found._replace(optimiser=Looking(Study(self.task.regression).optimiser(found.optimiser)))
 
     @property
     def regulariser(self) -> Regulariser:

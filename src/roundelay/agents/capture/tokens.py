@@ -13,7 +13,7 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.capture.packets import LINKS, Segment, read_packets, segment_of
 from roundelay.agents.capture.streams import Stream, messages_of_stream, streams_of
-from roundelay.agents.data.fitting import looks_of, sums_of
+from roundelay.agents.data.fitting import own_sums_of, sums_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, unpack_baton
 from roundelay.agents.protocol.beginning import grid_of
 from roundelay.agents.protocol.holder import HOPS_OF_AN_EPOCH, layout_of
@@ -151,7 +151,7 @@ def captured_laps(batons: Mapping[int, Baton], ends: Mapping[int, Ends], plan: R
     for _, messages in sorted(questions.items()):
         first = batons[messages[0]]
         lap = [k for k in messages if batons[k].purpose == first.purpose]  # others are forged
-        told = numbers_told(first.purpose, plan.dim, looks_of(plan.task))
+        told = numbers_told(first.purpose, plan.dim, own_sums_of(plan.task))
         laps.append(
             SealedLap(
                 np.array([batons[k].step - 1 for k in lap], np.int64),

@@ -16,7 +16,7 @@ from roundelay.agents.data.models import Model, load_model
 from roundelay.agents.data.objectives import WithoutLooks
 from roundelay.agents.data.own_fit import OwnFit, compare_rows
 from roundelay.agents.data.reading import OwnRows
-from roundelay.agents.data.regressing import lengths_of
+from roundelay.agents.data.regressing import own_sums, sums_before
 from roundelay.agents.data.statistics import (
     Standard,
     first_moments,
@@ -25,6 +25,7 @@ from roundelay.agents.data.statistics import (
     second_moments,
     standard_of,
 )
+from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem, Regulariser
@@ -136,14 +137,14 @@ def sums_of(task: Task) -> tuple[int, ...]:
     A regression has its own.
     """
     if task.regression is not None:
-        return lengths_of(task.regression).before
+        return sums_before(task.regression)
     features = len(task.features)
     return () if task.kind == CUSTOM or task.promise is not None else (features + 2, features + 1)
 
 
-def looks_of(task: Task) -> tuple[int, ...]:
-    """How many numbers each of the sums has that follow the fit: those of a regression."""
-    return () if task.regression is None else lengths_of(task.regression).after
+def own_sums_of(task: Task) -> OwnSums:
+    """How many numbers each of the sums has that are a regression's own."""
+    return OwnSums() if task.regression is None else own_sums(task.regression)
 
 
 def separable(task: Task) -> str:

@@ -55,10 +55,6 @@ class Local(Protocol):
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
 
-    @property
-    def looks(self) -> tuple[int, ...]:
-        """How many numbers each of the sums has that are formed once the fit is done, where there are any."""
-
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """What this site adds to the next sum, one of so many sites."""
 
@@ -82,6 +78,9 @@ class Local(Protocol):
 
     def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
         """Refuse a total of the first look that can't be a sum with this site among it."""
+
+    def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
+        """What this site's rows outside of each fold say, at a point for each."""
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""
@@ -108,8 +107,6 @@ def slopes_of(problem: OwnProblem) -> Vector:
 class WithoutLooks:
     """A site's part of a fit of which nothing is asked but the fit, which begins at the origin and refuses nothing."""
 
-    looks: tuple[int, ...] = ()
-
     def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
         """Nothing more than a policy knows by itself."""
         return ()
@@ -128,6 +125,10 @@ class WithoutLooks:
 
     def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
         """There are no looks."""
+
+    def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
+        """There are no folds."""
+        raise ValueError("This fit has no folds.")
 
 
 @dataclass(frozen=True, eq=False)

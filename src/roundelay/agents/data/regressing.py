@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +13,10 @@ import numpy as np
 from roundelay.agents.agreement.policy import Policy, refused_counts, refused_rows
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model
+from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import OwnProblem, Regulariser
+from roundelay.regression.choosing import Chosen, numbers_of_folds
 from roundelay.regression.columns import Column
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.result import Result
@@ -28,17 +30,17 @@ if TYPE_CHECKING:
     from roundelay.agents.data.statistics import Standard
 
 
-class Lengths(NamedTuple):
-    """How many numbers each sum has, before the fit and after it."""
-
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-
-
-def lengths_of(regression: Regression) -> Lengths:
-    """How many numbers each sum of a regression has."""
+def sums_before(regression: Regression) -> tuple[int, ...]:
+    """How many numbers each sum has that comes before the fit."""
     study = Study(regression)
-    return Lengths(study.lengths[: study.before], study.lengths[study.before :])
+    return study.lengths[: study.before]
+
+
+def own_sums(regression: Regression) -> OwnSums:
+    """How many numbers the other sums of a regression have."""
+    folds, dim = regression.folds, regression.dim
+    first, second = Study(regression).lengths[-len(AFTER) :]
+    return OwnSums(first, second, folds * dim, numbers_of_folds(folds, dim))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class RegressionFit:
     task: Task
     rows: SiteRows
     repeatable: bool = True
+    _folds: list[Callable[[Vector], Vector]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """What of the rows can't be computed with is said now, not when the others wait for a sum."""
@@ -131,11 +134,6 @@ class RegressionFit:
 
     # ------------------------------------------------------------ sums after the fit
 
-    @property
-    def looks(self) -> tuple[int, ...]:
-        """How many numbers each of the sums after the fit has."""
-        return self.study.lengths[self.study.before :]
-
     def look(self, told: tuple[Vector, ...], seen: tuple[Vector, ...], point: Vector) -> Vector:
         """This site's part of the next sum after the fit."""
         return self.study.summand(self.rows, known_of(self.study, told, seen=seen, point=point))
@@ -148,6 +146,12 @@ class RegressionFit:
         more = np.diag(full(theirs, dim)) - np.diag(full(mine, dim))
         if not (more >= -ROUNDING * np.abs(np.diag(full(mine, dim))) - ROUNDING).all():
             raise ValueError("In what all rows say of a coefficient there is less than this site has added.")
+
+    def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
+        """What this site's rows outside of each fold say, at a point for each."""
+        if not self._folds:
+            self._folds.append(self.study.folds(self.rows, known_of(self.study, told)))
+        return self._folds[0](points)
 
     def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
         """It is not told how well the model fits these rows alone."""
@@ -231,8 +235,12 @@ def outcome_of(
     sites: tuple[str, ...],
     questions: int,
     converged: bool,
+    chosen: Chosen | None = None,
 ) -> Outcome:
-    """What a regression came to, by what all members have signed: the sums before, the point, and the sums at it."""
+    """What a regression came to, by what all members have signed: the sums before, the point, and the sums at it.
+
+    How a penalty was chosen follows from what all questions came to, of which the digest is signed.
+    """
     from roundelay.regression.results import result_of  # late: it takes long, and is needed once
 
     study = Study(regression)
@@ -242,4 +250,4 @@ def outcome_of(
     model = Model(tuple(values.items()), constant, "regression", regression.response)
     if len(seen) < len(AFTER):
         return Outcome(model, None)
-    return Outcome(model, result_of(study, known, sites, questions - len(AFTER), converged))
+    return Outcome(model, result_of(study, known, sites, questions - len(AFTER), converged, chosen))

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
-from roundelay.agents.data.fitting import looks_of
+from roundelay.agents.data.fitting import own_sums_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
 from roundelay.agents.protocol.signing import End
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
     HESSIANS,
     LOOKS,
+    OWN,
     STEP,
     VALUES,
     Asked,
@@ -56,7 +57,7 @@ ASIDE = 1e-3
 FARTHEST = 1e100
 # What arithmetic says of totals that no data have.
 UNUSABLE: tuple[type[Exception], ...] = (ValueError, ArithmeticError)
-WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION, *LOOKS)
+WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION, *OWN)
 # What stands before the point in the baton that tells how a run ends.
 ENDING = 1
 
@@ -113,9 +114,9 @@ def question_sizes(plan: RingPlan) -> dict[int, int]:
     """How many numbers the baton of each kind of question has, of those that the plan's optimiser may ask; none for a token."""
     if plan.choice is None:
         return {}
-    dim, words, looks = plan.dim, plan.algorithm.grid.words, looks_of(plan.task)
+    dim, words, own = plan.dim, plan.algorithm.grid.words, own_sums_of(plan.task)
     return {
-        kind: numbers_told(kind, dim, looks) + words * (numbers_asked(asked, dim, looks) + 1)  # the last is the count
+        kind: numbers_told(kind, dim, own) + words * (numbers_asked(asked, dim, own) + 1)  # the last is the count
         for asked in plan.choice.optimiser.asks
         for kind in kinds_of(asked)
     }
@@ -125,7 +126,7 @@ def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None
     """The points at which these questions were answered, as far as they were kept; without a start the origin was the first."""
     place, points = Place(np.zeros(plan.dim) if start is None else start, np.zeros(0)), []
     for one in answered:
-        if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim, looks_of(plan.task)):
+        if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim, own_sums_of(plan.task)):
             break
         place = question_of(one.kind, one.told, plan.dim).moved(place)
         points.append(place.point)
@@ -162,7 +163,7 @@ class Asking:
         self.algorithm: SealedLaps = holder.plan.algorithm
         assert holder.plan.choice is not None
         self.optimiser = holder.plan.choice.optimiser
-        self.looks = looks_of(holder.plan.task)
+        self.own_sums = own_sums_of(holder.plan.task)
         self.noise = holder.plan.noise
         self.held = Questions()
         # Totals of this epoch as they stand on disk, for a replay; places at which this member answered in other epochs.
@@ -191,7 +192,7 @@ class Asking:
             start,
             least,
             why,
-            plan.stopping.questions - (1 + len(self.looks) if self.looks else 0),  # so that the looks are asked too
+            plan.stopping.questions - (1 + len(LOOKS) if any(self.own_sums) else 0),  # so that the looks are asked too
             plan.noise,
         )
 
@@ -226,11 +227,11 @@ class Asking:
 
     def asked(self, kind: int) -> int:
         """How many numbers the answer to a kind of question has."""
-        return numbers_asked(asked_in(kind), self.plan.dim, self.looks)
+        return numbers_asked(asked_in(kind), self.plan.dim, self.own_sums)
 
     def told_with(self, kind: int) -> int:
         """How many numbers are told with a kind of question."""
-        return numbers_told(kind, self.plan.dim, self.looks)
+        return numbers_told(kind, self.plan.dim, self.own_sums)
 
     @property
     def place(self) -> Place:
@@ -308,6 +309,7 @@ class Asking:
             return self._ask(optimising.send(total_of(asked_in(last.kind), total, dim)))
         except StopIteration as end:
             found: Found = end.value
+            held.residual = found.residual
             return self._end(Reason.CONTENT if found.converged else Reason.HOPS)
         except NoMinimiserError:
             return self._end(Reason.NO_MINIMUM)
@@ -390,23 +392,25 @@ class Asking:
     def _plain(self, number: int, question: Question, place: Place) -> Words:
         """The answer as it is."""
         holder, grid = self.holder, self.algorithm.grid
-        looks = question.asked in LOOKS
-        answer = self._look(question) if looks else answers(holder.problem, question.asked, place)[0]
+        own = question.asked in OWN
+        answer = self._own_sum(question) if own else answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
             raise holder.not_finite(f"answer to question {number}")
         return grid.encode(answer, self.plan.agents, "The largest number of this site's answer")
 
-    def _look(self, question: Question) -> Vector:
-        """What this member sees where the fit stands."""
+    def _own_sum(self, question: Question) -> Vector:
+        """What this member sees where the fit stands, or what its rows outside each fold say."""
         holder = self.holder
-        told, point = holder.held.told, self.place.point
-        if question.seen is None:
+        told, point, beside = holder.held.told, self.place.point, question.beside
+        if beside is None:
             return holder.local.look(told, (), point)
+        if question.asked == Asked.FOLDS:
+            return holder.local.folds(told, beside)
         try:
-            holder.local.check_seen(told, question.seen, point)
+            holder.local.check_seen(told, beside, point)
         except ValueError as error:
             raise holder.deceived("What is told of the first look", error) from None
-        return holder.local.look(told, (question.seen,), point)
+        return holder.local.look(told, (beside,), point)
 
     def _with_noise(self, number: int, place: Place) -> Words:
         """The clipped records and this member's share of the noise, which is the same again whenever this question is."""
@@ -458,16 +462,20 @@ class Asking:
         told = baton.numbers[: self.told_with(baton.purpose)].view(np.float64)
         if not all_finite(told):
             raise BatonError("The baton tells a number that is not finite.")
-        if adds and self.looks:
-            self._check_look(asked_in(baton.purpose))
+        if adds and any(self.own_sums):
+            self._check_own_sum(asked_in(baton.purpose))
         if self.noise is not None and np.abs(told).max(initial=0.0) > FARTHEST:
             raise BatonError("The baton tells a point beyond all measure, where no record's answer could be clipped.")
         if adds:
             self._check_new(baton, told)
 
-    def _check_look(self, asked: Asked) -> None:
-        """The looks are at the point where the fit stands, one after the other, each once, and nothing is asked after them."""
+    def _check_own_sum(self, asked: Asked) -> None:
+        """Folds come before the fit. The looks are at the point where it stands, one after the other, each once, and nothing after them."""
         before = asked_in(self.held.answered[-1].kind) if self.held.answered else Asked.NOTHING
+        if asked == Asked.FOLDS and self.held.answered and before != Asked.FOLDS:
+            raise BatonError(
+                "The baton asks for folds, but the strength of the penalty was chosen before: the fit has begun."
+            )
         wanted = {Asked.FIRST_LOOK: Asked.SECOND_LOOK}.get(before)
         if before == Asked.SECOND_LOOK or (wanted is not None and asked != wanted):
             raise BatonError("The fit is done, and has been looked at: nothing else is asked at any other point.")
@@ -571,8 +579,8 @@ class Asking:
         held.fitted = self._digest_of_fit(baton)
         totals = self._told_totals(baton)
         for one, total in zip(tuple(self._told_in_the_end), totals, strict=True):
-            # What was seen, and what noise did to the model, follow from them, also after a restart.
-            if self.noise is not None or asked_in(one.kind) in LOOKS:
+            # What was seen or chosen, and what noise did to the model, follow from them, also after a restart.
+            if self.noise is not None or self.own_sums.folds or asked_in(one.kind) in LOOKS:
                 held.note(one._replace(total=np.array(total)))
         if len(totals) < len(held.answered):
             totals = []
@@ -587,7 +595,10 @@ class Asking:
         )
 
     def _residual_of(self, totals: list[Vector], told: float) -> float:
-        """By the last total that has a gradient, rather than as it is told."""
+        """By the last total that has a gradient, rather than as it is told; where a penalty is chosen it follows from all of them."""
+        if self.own_sums.folds and totals:
+            found = self.found()
+            return found.residual if found is not None else told
         for one, total in zip(reversed(self.held.answered), reversed(totals), strict=False):
             if asked_in(one.kind) not in WITHOUT_GRADIENT:
                 gradient = total_of(asked_in(one.kind), total, self.plan.dim).gradient
@@ -595,7 +606,13 @@ class Asking:
         return told
 
     def covariance(self) -> Matrix | None:
-        """What noise has given to the unknowns, by the agreed optimiser on the totals; None where it did not come to its end."""
+        """What noise has given to the unknowns; None where the optimiser did not come to its end."""
+        found = self.found()
+        covariance = None if found is None else found.covariance
+        return covariance if covariance is not None and np.isfinite(covariance).all() else None
+
+    def found(self) -> Found | None:
+        """Where the agreed optimiser ends on the totals; None where it did not come to its end."""
         optimising = self.optimiser.questions(self.goal(self.start()))
         try:
             next(optimising)
@@ -605,8 +622,7 @@ class Asking:
                 optimising.send(total_of(asked_in(one.kind), one.total, self.plan.dim))
         except StopIteration as end:
             found: Found = end.value
-            covariance = found.covariance
-            return covariance if covariance is not None and np.isfinite(covariance).all() else None
+            return found
         except UNUSABLE:  # the doubt says that the totals were none
             return None
         finally:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.agents.agreement.plan import RingPlan
-from roundelay.agents.data.fitting import looks_of
+from roundelay.agents.data.fitting import own_sums_of
 from roundelay.agents.data.objectives import Local
 from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, digest_of, question_sizes
 from roundelay.agents.protocol.baton import (
@@ -155,7 +155,7 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
     if questions:
         done = ENDING + plan.dim
         return Layout(
-            plan.agents, done + max(MOST_TOLD, sum(looks_of(plan.task))), done, words, tuple(counts), questions
+            plan.agents, done + max(MOST_TOLD, sum(own_sums_of(plan.task))), done, words, tuple(counts), questions
         )
     token, shares = plan.vectors * plan.dim, STATISTICS.words * plan.dim if has_shares(plan.method) else 0
     return Layout(plan.agents, token, token, (*words, plan.dim), (*counts, 0), shares=shares)

@@ -11,7 +11,7 @@ from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Passage
 from roundelay.agents.site.own_attacks import LapEvidence
-from roundelay.algorithms.sealed.questions import LOOKS, asked_in
+from roundelay.algorithms.sealed.questions import OWN, asked_in
 from roundelay.kernels import Vector
 from roundelay.kernels.random import Words
 from roundelay.masks import PairSecrets, my_seal, seal_with
@@ -66,7 +66,7 @@ def added_words(rows: list[Passage], asking: Asking) -> Iterator[tuple[Answered,
             continue  # another lap, or one that meets this member again, where it only relays
         seen.add(number)
         one = answered[number]
-        if asked_in(one.kind) in LOOKS:
+        if asked_in(one.kind) in OWN:
             continue  # sums of which no attack takes anything
         if row.sent is None or one.told is None or (row.received is None and not starts):
             continue  # too long to be kept

@@ -57,6 +57,7 @@ from roundelay.agents.site.whereabouts import Presence
 from roundelay.agents.site.why_it_ended import hops_of, questions_of, why_it_ended
 from roundelay.kernels import Vector
 from roundelay.masks import PairSecrets, SeededPairs, new_private_key
+from roundelay.regression.choosing import Chosen
 from roundelay.regression.result import Result
 
 # Seconds between looks at the folder for a newer ring file, a wish to pause or to stop.
@@ -365,7 +366,9 @@ def _outcome(holder: Holder, standard: Standard | None) -> Outcome:
         return Outcome(BESIDE if stands_beside(plan.task) else model_of(plan.task, standard, held.estimate), None)
     names, converged = tuple(one.name for one in plan.members), held.reason == Reason.CONTENT
     questions = questions_of(plan, held.hop)
-    return outcome_of(plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged)
+    found = asking.found() if plan.task.regression.folds else None
+    chosen: Chosen | None = getattr(found, "chosen", None)
+    return outcome_of(plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged, chosen)
 
 
 def _digest_of_model(path: Path) -> str:

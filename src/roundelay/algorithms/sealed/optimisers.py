@@ -368,5 +368,5 @@ class Looking:
         """Ask until the goal is reached, then look twice."""
         found = yield from self.optimiser.questions(goal)
         first = yield Question(Asked.FIRST_LOOK)
-        yield Question(Asked.SECOND_LOOK, seen=first.gradient)
+        yield Question(Asked.SECOND_LOOK, beside=first.gradient)
         return found

@@ -29,6 +29,8 @@ class Asked(IntEnum):
     # Sums of the problem's own at the point where the fit stands, the second of which follows from the total of the first.
     FIRST_LOOK = 6
     SECOND_LOOK = 7
+    # What the rows outside each of some folds say, at a point for each: also the problem's own.
+    FOLDS = 64
 
 
 # What is told with a question, as bits above what is asked.
@@ -36,14 +38,24 @@ POINT, STEP, DIRECTION = 8, 16, 32
 VALUES = (Asked.VALUE_AND_GRADIENT, Asked.VALUE_GRADIENT_AND_HESSIAN)
 HESSIANS = (Asked.GRADIENT_AND_HESSIAN, Asked.VALUE_GRADIENT_AND_HESSIAN)
 LOOKS = (Asked.FIRST_LOOK, Asked.SECOND_LOOK)
+OWN = (*LOOKS, Asked.FOLDS)
 
 
-def numbers_asked(asked: Asked, dim: int, looks: tuple[int, ...] = ()) -> int:
-    """How many numbers an answer has: of a Hessian one triangle. `looks` are the lengths of those that a problem has."""
+class OwnSums(NamedTuple):
+    """How many numbers the sums have that are a problem's own: both looks; what is told of folds, and what is answered."""
+
+    first: int = 0
+    second: int = 0
+    points: int = 0
+    folds: int = 0
+
+
+def numbers_asked(asked: Asked, dim: int, own: OwnSums = OwnSums()) -> int:  # noqa: B008
+    """How many numbers an answer has: of a Hessian one triangle."""
     if asked == Asked.NOTHING:
         return 0
-    if asked in LOOKS:
-        return looks[LOOKS.index(asked)]
+    if asked in OWN:
+        return {Asked.FIRST_LOOK: own.first, Asked.SECOND_LOOK: own.second, Asked.FOLDS: own.folds}[asked]
     return dim + (asked in VALUES) + (asked in HESSIANS) * dim * (dim + 1) // 2
 
 
@@ -59,14 +71,15 @@ class Question:
     """What is asked, and what is told with it.
 
     Told is where the point is: the `point` itself, or a `step` along the direction that was told last, or nothing where it
-    stays. A `direction` is told for the product with the Hessian, and what was `seen` at the first look for the second.
+    stays. A `direction` is told for the product with the Hessian, and `beside` what a problem's own sum follows from: of the second look
+    the total of the first, of folds their points.
     """
 
     asked: Asked
     point: Vector | None = None
     direction: Vector | None = None
     step: float | None = None
-    seen: Vector | None = None
+    beside: Vector | None = None
 
     @property
     def kind(self) -> int:
@@ -76,9 +89,9 @@ class Question:
 
     @property
     def told(self) -> Vector:
-        """The numbers that are told: a point, a step, a direction, what was seen, as far as there are any."""
+        """The numbers that are told: a point, a step, a direction, what stands beside, as far as there are any."""
         step = None if self.step is None else np.array([self.step])
-        parts = (self.point, step, self.direction, self.seen)
+        parts = (self.point, step, self.direction, self.beside)
         return np.concatenate([part for part in parts if part is not None] or [_NONE])
 
     def moved(self, place: Place) -> Place:
@@ -96,27 +109,27 @@ def kinds_of(asked: Asked) -> tuple[int, ...]:
     """The kinds of question that ask for this, with all that may be told."""
     if asked == Asked.HESSIAN_TIMES_DIRECTION:
         return (asked | DIRECTION, asked | DIRECTION | STEP)
-    if asked in LOOKS:  # where the fit stands, and nowhere else
+    if asked in OWN:  # where all stand, and nowhere else
         return (int(asked),)
     return (int(asked), asked | POINT, asked | STEP)
 
 
 def asked_in(kind: int) -> Asked:
     """What a kind of question asks for."""
-    return Asked(kind & (POINT - 1))
+    return Asked(kind & ~(POINT | STEP | DIRECTION))
 
 
-def numbers_told(kind: int, dim: int, looks: tuple[int, ...] = ()) -> int:
+def numbers_told(kind: int, dim: int, own: OwnSums = OwnSums()) -> int:  # noqa: B008
     """How many numbers are told with a kind of question."""
-    if asked_in(kind) == Asked.SECOND_LOOK:
-        return looks[0]
+    if asked_in(kind) in OWN:
+        return {Asked.SECOND_LOOK: own.first, Asked.FOLDS: own.points}.get(asked_in(kind), 0)
     return dim * (bool(kind & POINT) + bool(kind & DIRECTION)) + bool(kind & STEP)
 
 
 def question_of(kind: int, told: Vector, dim: int) -> Question:
     """The question of a kind with these numbers."""
-    if asked_in(kind) == Asked.SECOND_LOOK:
-        return Question(Asked.SECOND_LOOK, seen=told)
+    if asked_in(kind) in OWN:
+        return Question(asked_in(kind), beside=told if len(told) else None)
     point = told[:dim] if kind & POINT else None
     rest = told[dim:] if kind & POINT else told
     step = float(rest[0]) if kind & STEP else None
@@ -128,7 +141,7 @@ def question_of(kind: int, told: Vector, dim: int) -> Question:
 class Total:
     """The sum of all answers: Σf_i (NaN where it was not asked for), Σ∇f_i or Σ∇²f_i·direction, and Σ∇²f_i.
 
-    Of a look the numbers stand for the gradient, as they are.
+    Of a problem's own sums the numbers stand for the gradient, as they are.
     """
 
     value: float
@@ -138,7 +151,7 @@ class Total:
 
 def total_of(asked: Asked, numbers: Vector, dim: int) -> Total:
     """What the summed numbers say."""
-    if asked in LOOKS:
+    if asked in OWN:
         return Total(float("nan"), numbers, None)
     first = int(asked in VALUES)
     value = float(numbers[0]) if first else float("nan")
