@@ -25,8 +25,9 @@ from roundelay.networks.network_checks import join_names
 from roundelay.regression.columns import Column
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
+from roundelay.regression.singled_out import singled_out
 from roundelay.regression.sums import Known
-from roundelay.tables import Fields
+from roundelay.tables import Fields, in_short
 
 POLICY = "policy.toml"
 MOST_BYTES = 2**16
@@ -66,7 +67,8 @@ allowed_columns = {allowed_columns}
 allowed_families = {allowed_families}
 
 # A level that rows of this site have, so many of them have at least, in each group of Table 1, too; and so have so many
-# rows of all sites. Rarer words are not told in the invitation either.
+# rows of all sites. Rarer words are not told in the invitation either. Nor may what a formula calculates be about fewer
+# rows of this site.
 least_rows_a_level = {least_rows_a_level}
 
 # A regression may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
@@ -257,7 +259,24 @@ def refused_regression(policy: Policy, regression: Regression) -> tuple[str, ...
 
 
 def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
-    """What of a site's own rows does not keep to its policy: levels that few of them have, in a group of Table 1 too. It is for its own eyes."""
+    """What of a site's own rows does not keep to its policy: levels that few of them have, and what else is about few of them.
+
+    It is for the site's own eyes.
+    """
+    return (*_rare_levels(policy, rows), *_singled_out(policy, rows))
+
+
+def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[str]:
+    found = singled_out(rows, policy.least_rows_a_level)
+    if found:
+        yield (
+            f"What the formula has of {join_names([in_short(one) for one in found[:NAMED]])} is about fewer than {policy.least_rows_a_level} rows "
+            "of this site, which its policy does not allow (least_rows_a_level): what is told of so few may tell of one."
+        )
+
+
+def _rare_levels(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
+    """Levels that few rows have, in a group of Table 1 too."""
     few = []
     for column in (one for one in rows.regression.columns if one.values == "levels"):
         codes, enough = np.asarray(rows.frame[column.name].cat.codes), {*column.levels}
