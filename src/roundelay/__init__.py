@@ -204,6 +204,7 @@ from roundelay.transcripts.transcript import (
 )
 
 if TYPE_CHECKING:
+    from roundelay.agents.data.loaded import LoadedModel as LoadedModel, load_model as load_model
     from roundelay.privacy import (
         PrivacyBudget as PrivacyBudget,
         PrivacyLoss as PrivacyLoss,
@@ -227,6 +228,7 @@ __version__ = "0.1.0"
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks, nor for formulas.
 _LATER = {
+    "roundelay.agents.data.loaded": "LoadedModel load_model",
     "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
     "roundelay.privacy.attacks.lap_sums": "LapAttack RecoveredAnswers",
     "roundelay.privacy.attacks.setting": "Attack Recovered",
