@@ -204,7 +204,6 @@ from roundelay.transcripts.transcript import (
 )
 
 if TYPE_CHECKING:
-    from roundelay.agents.data.loaded import LoadedModel as LoadedModel, load_model as load_model
     from roundelay.privacy import (
         PrivacyBudget as PrivacyBudget,
         PrivacyLoss as PrivacyLoss,
@@ -227,6 +226,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks, nor for formulas.
+# What is of a ring has no entry above: what is named there may be imported by none that the ring stands on.
 _LATER = {
     "roundelay.agents.data.loaded": "LoadedModel load_model",
     "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
