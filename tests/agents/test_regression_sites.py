@@ -120,7 +120,7 @@ def test_rounding_of_another_computer_is_no_forgery(fitted: tuple[Path, Path, Wa
     model, ring, _ = fitted
     stored = load_model(model)
     assert stored.result is not None
-    terms = tuple(replace(one, std_error=np.nextafter(one.std_error, 1.0)) for one in stored.result.terms)
+    terms = tuple(replace(one, std_error=float(np.nextafter(one.std_error or 0.0, 1.0))) for one in stored.result.terms)
     other = tmp_path / "other.json"
     other.write_bytes(text_of_model(replace(stored, result=replace(stored.result, terms=terms))))
     verify_model(other, read_ring(ring.read_bytes(), "ring.toml"))
