@@ -17,10 +17,11 @@ from roundelay.kernels.checks import finite_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.plots.style import Cost
-from roundelay.problems import Problem
+from roundelay.problems import Problem, has_optimum
 
-# What the histories of all families have.
+# What the histories of all families have, with a minimiser and without one; the first is taken where none is asked for.
 _COLUMNS = ("error", "accuracy", "consensus", "objective_gap")
+_WITHOUT_OPTIMUM = ("gradient_norm", "objective", "consensus")
 
 _INTERRUPTED = "It was interrupted before its seeds were done: compare it again."
 
@@ -38,15 +39,15 @@ def compare(
     levels: Sequence[float] = (1e-3, 1e-6, 1e-9),
     conditions: NetworkConditions | None = None,
     engine: EngineChoice = "auto",
-    column: str = "error",
+    column: str | None = None,
     progress: MethodReport | bool = True,
 ) -> Comparison:
     """Run every algorithm over all seeds, and say what it costs each until its error stays at or below each level.
 
     `algorithms` is a list, or a mapping from names, for two settings of one method. `problem` and `network` may be
     functions of the seed. Each run has a budget of about `units`, and stops before that once its error is half the
-    smallest level. `column` is what the levels are about: "error", "accuracy", "consensus" or "objective_gap". With
-    `conditions` costs are given in seconds too.
+    smallest level. `column` is what the levels are about: "error", "accuracy", "consensus" or "objective_gap"; where the problem
+    was said to have no minimiser "gradient_norm", "objective" or "consensus". With `conditions` costs are given in seconds too.
 
     No method is dropped: one that can't be run here has a row with the reason, and so has one that diverges, stays at a
     floor, or is not there when the budget is spent. Ctrl-C ends the comparison and gives what there is.
@@ -54,9 +55,13 @@ def compare(
     """
     chosen, limits = named(algorithms), _checked_levels(levels)
     finite_number("units", units, above=0.0)
-    if column not in _COLUMNS:
-        raise ValueError(f"Methods can't be compared by {column!r}: use one of {', '.join(_COLUMNS)}.")
     place = checked_ground(problem, network, seeds, conditions, engine)
+    columns = _COLUMNS if all(has_optimum(place.problem_of(seed)) for seed in place.seeds) else _WITHOUT_OPTIMUM
+    if column is None:
+        column = columns[0]
+    if column not in columns:
+        why = " on a problem without a minimiser" if columns == _WITHOUT_OPTIMUM else ""
+        raise ValueError(f"Methods can't be compared by {column!r}{why}: use one of {', '.join(columns)}.")
     axes: tuple[Cost, ...] = ("units", "bytes") if conditions is None else ("units", "bytes", "seconds")
     tolerance = 0.5 * min(limits) if column == "error" else None
     rows: list[Row] = []

@@ -37,7 +37,8 @@ class Row:
 
     `algorithm` is the method as it was given, and `parameters` all its parameters in words, with the step sizes that
     it took from the problem. `costs` has for each axis, "units", "bytes" and perhaps "seconds", what each level cost.
-    `final_error` is the median at the end, `stops` counts over the seeds why they stopped. `words` says what came of it.
+    `final_error` is the median at the end, and so is `final_objective` where there is no minimiser to say how far it is; `stops` counts over
+    the seeds why they stopped. `words` says what came of it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Row:
     final_error: float
     stops: Mapping[str, int]
     words: str
+    final_objective: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,7 @@ class Comparison:
             **costs,
             **{f"seeds_at_{short(cost.level)}": cost.seeds for cost in row.costs["units"]},
             f"final_{self.column}": row.final_error,
+            **({} if math.isnan(row.final_objective) else {"final_objective": row.final_objective}),
             "stops": ", ".join(f"{stop} {times}" for stop, times in row.stops.items()),
             "parameters": row.parameters,
             "outcome": row.words,
@@ -140,6 +143,7 @@ def row_of(
         float(np.median([run.history[column].iloc[-1] for run in ensemble])),
         dict(Counter(run.stop for run in ensemble)),
         _outcome(costs["units"], len(ensemble)),
+        math.nan if ensemble[0].has_optimum else float(np.median([run.column("objective")[-1] for run in ensemble])),
     )
 
 
@@ -175,7 +179,7 @@ def comparison_in_text(
         f"What it costs until the {column.replace('_', ' ')} stays at or below a level: {times}, "
         f"at most about {units:,.0f} units."
     )
-    blocks = [textwrap.fill(heading, _WIDTH), *(_table(rows, levels, axis) for axis in axes)]
+    blocks = [textwrap.fill(heading, _WIDTH), *(_table(rows, levels, axis, column) for axis in axes)]
     blocks.append(_notes("parameters", [(row.name, row.parameters) for row in rows]))
     unsettled = [(row.name, row.words) for row in rows if row.costs and not _whole(row, len(seeds))]
     if unsettled:
@@ -188,9 +192,16 @@ def _whole(row: Row, seeds: int) -> bool:
     return all(cost.seeds == seeds for cost in row.costs["units"])
 
 
-def _table(rows: Sequence[Row], levels: Sequence[float], axis: Cost) -> str:
+def _objective(row: Row) -> str:
+    return "–" if math.isnan(row.final_objective) else f"{row.final_objective:.6g}"
+
+
+def _table(rows: Sequence[Row], levels: Sequence[float], axis: Cost, column: str) -> str:
     head = [axis, *(f"to {short(level)}" for level in levels), "final error"]
     body = [[row.name, *(_cell(cost) for cost in row.costs[axis]), _error(row.final_error)] for row in rows]
+    if any(math.isfinite(row.final_objective) for row in rows):
+        head[-1:] = ["final gradient", "objective"] if column == "gradient_norm" else ["at the end", "objective"]
+        body = [[*cells, _objective(row)] for cells, row in zip(body, rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     lines = [_line(head, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
     return "\n".join([*lines, *(_line(cells, widths) for cells in body)])

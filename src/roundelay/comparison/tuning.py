@@ -18,7 +18,7 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.networks.network_checks import join_names
-from roundelay.problems import Problem
+from roundelay.problems import Problem, has_optimum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +109,10 @@ def tune(
     finite_number("units", units, above=0.0)
     whole_number("evaluations", evaluations, least=1)
     place = checked_ground(problem, network, seeds, conditions, engine)
+    if not all(has_optimum(place.problem_of(seed)) for seed in place.seeds):
+        raise ValueError(
+            "Tuning goes by the error, which needs a minimiser: give the problem its optimum instead of None."
+        )
     start = algorithm.resolved(place.problem_of(place.seeds[0])) if hasattr(algorithm, "resolved") else algorithm
     coordinates = coordinates_of(start, parameters)
     if not coordinates:

@@ -255,6 +255,11 @@ def recipe(
             raise ValueError(f"Two parts both provide the kernel function {slot!r}: give one of them another name.")
     for slot, function in defaults:
         functions.setdefault(slot, function)
+    wrapped: dict[str, frozenset[str]] = {}  # of a function inside another part, the names that are that part's own
+    for inner in filter(None, (part.inner for part in parts)):
+        own = frozenset(slot for slot, _ in inner.functions)
+        functions |= {f"inner_{slot}": function for slot, function in inner.functions}
+        wrapped |= dict.fromkeys((f"inner_{slot}" for slot in own), own)
     constants: dict[str, int | float] = dict(literals)
     for part in parts:
         constants.update(part.literals)
@@ -265,7 +270,7 @@ def recipe(
     queue = list(functions.items())
     while queue:
         slot, function = queue.pop()
-        texts[slot], names = _definition(function, slot)
+        texts[slot], names = _definition(function, slot, wrapped.get(slot, frozenset()))
         for name in names - chosen - {*MODULES, *TUPLES}:
             meant = function.__globals__.get(name, _MISSING)
             if meant is _MISSING and (hasattr(builtins, name) or name in functions or name in provided):
@@ -453,8 +458,13 @@ _READING = threading.RLock()
 
 
 @cache
-def _definition(function: Callable[..., Any], slot: str) -> tuple[str, frozenset[str]]:
-    """The function's text under the name of its slot, without docstring and annotations, and the names it reads."""
+def _definition(
+    function: Callable[..., Any], slot: str, wrapped: frozenset[str] = frozenset()
+) -> tuple[str, frozenset[str]]:
+    """The function's text under the name of its slot, without docstring and annotations, and the names it reads.
+
+    Names that are `wrapped` stand for those of the part inside.
+    """
     with _READING:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
@@ -473,6 +483,9 @@ def _definition(function: Callable[..., Any], slot: str) -> tuple[str, frozenset
             argument.annotation = None
         if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
             tree.body = tree.body[1:] or [ast.Pass()]
+        for node in ast.walk(tree) if wrapped else ():
+            if isinstance(node, ast.Name) and node.id in wrapped:
+                node.id = f"inner_{node.id}"
         return ast.unparse(tree), frozenset(_free_names(tree))
 
 

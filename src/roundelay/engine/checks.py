@@ -18,7 +18,7 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.problems import Problem
+from roundelay.problems import Problem, has_optimum
 
 
 @dataclass(frozen=True)
@@ -231,21 +231,26 @@ def check_monitors(monitors: Sequence[Monitor], method: TokenMethod, name: str) 
 # ---------------------------------------------------------------- what does not go together
 
 
-def check_tolerance(tolerance: float | None) -> None:
-    """A tolerance is positive."""
-    if tolerance is not None:
-        finite_number("tolerance", tolerance, above=0.0)
+def check_tolerance(tolerance: float | None, problem: Problem) -> None:
+    """A tolerance is positive, and on the error, which needs a minimiser."""
+    if tolerance is None:
+        return
+    finite_number("tolerance", tolerance, above=0.0)
+    if not has_optimum(problem):
+        raise ValueError(
+            "A tolerance is on the distance to the minimiser, and this problem was said to have none (optimum=None): leave "
+            "`tolerance` out, or give the minimiser."
+        )
 
 
 def check_stopping(
     tolerance: float | None, content: float | None, method: TokenMethod, problem: Problem, name: str, noise: float = 0.0
 ) -> None:
     """A stopping rule must be one that can be met."""
-    for what, value in (("tolerance", tolerance), ("content", content)):
-        if value is not None:
-            finite_number(what, value, above=0.0)
+    check_tolerance(tolerance, problem)
     if content is None:
         return
+    finite_number("content", content, above=0.0)
     reason = method.no_contentment(content, problem.dim, problem.agents)
     if noise > 0.0:
         reason = "the links' noise adds up in the token, so that what the agents find in balance is another problem"
@@ -264,6 +269,23 @@ def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
             f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = Nz: "
             "leave `content` out, or use another start."
         )
+
+
+def check_x0(options: Options, method: Any, name: str) -> None:
+    """A run from x0 is one from 0 on functions that are moved, which not all that may be asked of a run survives."""
+    regulariser = getattr(method, "regulariser", None)
+    reasons = (
+        (options.transcript, "an audit takes the starts for what the methods say, at 0: leave `transcript` out"),
+        (options.budget is not None, "a budget counts what the rows themselves say: leave `budget` out"),
+        (bool(options.monitors), "monitors know the starts of the methods alone: leave `monitors` out"),
+        (
+            regulariser is not None and not regulariser.is_zero,
+            "a regulariser pulls to the old origin: leave it out, or x0",
+        ),
+    )
+    for wrong, why in reasons:
+        if wrong:
+            raise ValueError(f"{name} can't start at an x0 here: {why}.")
 
 
 def check_words(who: str, noise: float) -> None:

@@ -17,12 +17,12 @@ from roundelay.engine.checks import Options, check_gossip, check_reader, check_t
 from roundelay.engine.drive import Driver, Request, steps_of_rows
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import HistoryRows, Run, StopKind, bytes_a_message, outcome_in_words
-from roundelay.engine.state import DIVERGENCE, new_gauge
+from roundelay.engine.state import DIVERGENCE, new_gauge, point_of_reference
 from roundelay.engine.token_loop import Gauge
 from roundelay.kernels import Integers, Matrix, Numbers, Vector
 from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.problems import Problem
+from roundelay.problems import Problem, size_of
 
 
 def run_gossip(request: Request) -> Run:
@@ -32,7 +32,7 @@ def run_gossip(request: Request) -> Run:
     iterations = steps_of(options, "iterations", name)
     check_gossip(options, method, name)
     check_reader(options.reader, problem.agents)
-    check_tolerance(options.tolerance)
+    check_tolerance(options.tolerance, request.problem)
     marks, mixing = marks_of(options.record, iterations), method.mixing.numbers(network)
 
     assembly = gossip_assembly(method, problem, network, mixing, options.conditions)
@@ -45,7 +45,7 @@ def run_gossip(request: Request) -> Run:
             stop = driver.reason_to_stop(state, status)
     driver.write_last_row(state)
 
-    rows = _history_rows(state, driver.columns)
+    rows = _history_rows(state, driver.columns).against(problem.optimum)
     return Run(
         algorithm=request.algorithm,
         seed=request.seed,
@@ -58,7 +58,7 @@ def run_gossip(request: Request) -> Run:
         estimate=rows.tokens[-1],
         x=state.states.x,
         y=state.multipliers,
-        optimum=np.array(state.gauge.optimum),
+        optimum=np.array(problem.optimum),
         record=rows,
         conditions=options.conditions,
         problem=problem,
@@ -140,8 +140,9 @@ def new_gossip_state(
     """The state before the first iteration, with room for a history at `marks`."""
     agents, dim, vectors, rows = problem.agents, problem.dim, method.vectors, len(marks) + 1
     states, optimum = method.start_states(problem, network, seed), problem.optimum
-    first = np.linalg.norm(states.x - optimum, axis=1)
-    scale = float(np.linalg.norm(optimum)) or 1.0
+    reference = point_of_reference(optimum)
+    first = np.linalg.norm(states.x - reference, axis=1)
+    scale = size_of(problem, reference)
     conditions, tolerance = options.conditions, options.tolerance
     links: Any = Numbers()
     posted = np.zeros((agents, vectors, dim))
@@ -165,7 +166,7 @@ def new_gossip_state(
         ),
         links,
         np.zeros(4, np.int64),
-        new_gauge(optimum, first),
+        new_gauge(reference, first),
         gossip_loop.GossipLog(
             marks,
             np.zeros(rows, np.int64),

@@ -137,7 +137,7 @@ def check_one_pass(problem: Problem, options: Options) -> None:
         raise ValueError("The one pass has nothing to stop or to watch: leave these options out.")
     check_engine(options.engine)
     check_reader(options.reader, problem.agents)
-    check_tolerance(options.tolerance)
+    check_tolerance(options.tolerance, problem)
 
 
 def _disturbed(values: Any, noise: float, generator: np.random.Generator) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.problems import total_gradient, total_value
 from roundelay.transcripts import Transcript
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def bytes_a_message(dim: int) -> int:
 class HistoryRows:
     """The history as arrays, one row a recorded hop, lap or iteration; `tokens` holds the mean of the x_i for gossip.
 
-    With `jumps` nothing is known between two rows: all agents move at once, at the end of a lap.
+    With `jumps` nothing is known between two rows: all agents move at once, at the end of a lap. `measures` are the columns that
+    only the problem can give, where a run comes from a file without it.
     """
 
     step: NDArray[np.int64]
@@ -69,8 +72,15 @@ class HistoryRows:
     consensus: Vector
     tokens: Matrix
     monitors: dict[str, Vector] = field(default_factory=dict)
-    objective_gap: Vector | None = None
+    measures: Mapping[str, Vector] | None = None
     jumps: bool = False
+
+    def against(self, optimum: Vector) -> HistoryRows:
+        """The same rows; without numbers for distances from a minimiser that is not known."""
+        if np.isfinite(optimum).all():
+            return self
+        unknown = np.full(len(self.step), np.nan)
+        return replace(self, accuracy=unknown, error=unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +205,11 @@ class Run:
         """The last tokens that the reader received."""
         return self._journey("received tokens").received
 
+    @property
+    def has_optimum(self) -> bool:
+        """Whether the run is measured by its distance from a minimiser."""
+        return bool(np.isfinite(self.optimum).all())
+
     def _journey(self, what: str) -> Journey:
         if self.journey is None:
             raise AttributeError(f"A run of {FAMILIES[self.family]} has no {what}.")
@@ -207,37 +222,42 @@ class Run:
         `hop` or `iteration`; `units` (messages sent, each of p numbers; 32 bits of a compressed message count as one
         number), `bytes` (8 for a number), and `seconds` (simulated, where the network's conditions were given); `accuracy` is the paper's (1/N)Σ‖x_i − x*‖/‖x_i⁰ − x*‖, `error`
         the common (1/N)Σ‖x_i − x*‖/‖x*‖; `token_error` is ‖z − x*‖/‖x*‖; `consensus` is the root mean square of
-        ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its minimum. Then the columns of the monitors. In a
-        gossip method z is the mean of the x_i, and its error the column `mean_error`.
+        ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its value at x*, below 0 where z is better than x*. Then the columns of the
+        monitors. In a gossip method z is the mean of the x_i, and its error the column `mean_error`.
+
+        Where the problem was said to have no minimiser (optimum=None), there are instead `consensus`, not divided by anything,
+        `gradient_norm`, which is ‖Σ∇f_i(z)‖ (with r the length of a proximal gradient step of size 1), and `objective`, Σf_i(z) + r(z).
         """
         import pandas as pd  # late: a run need not wait for it
 
-        record, scale = self.record, _scale(self.optimum)
+        record, scale, known = self.record, _scale(self.optimum), self.has_optimum
         tokens = self.journey is not None
-        columns: dict[str, Any] = {
-            "hop" if tokens else "iteration": record.step,
-            "units": record.units,
-            "bytes": record.bytes,
-            **({} if self.conditions is None else {"seconds": record.seconds}),
+        distances: dict[str, Any] = {
             "accuracy": record.accuracy,
             "error": record.error / scale,
             "token_error" if tokens else "mean_error": np.linalg.norm(
                 self._solutions(record.tokens) - self.optimum, axis=1
             )
             / scale,
+        }
+        columns: dict[str, Any] = {
+            "hop" if tokens else "iteration": record.step,
+            "units": record.units,
+            "bytes": record.bytes,
+            **({} if self.conditions is None else {"seconds": record.seconds}),
+            **(distances if known else {}),
             "consensus": record.consensus / scale,
-            "objective_gap": self._objective_gap(),
+            **(self._measures() if record.measures is None else record.measures),
         }
         return pd.DataFrame(columns | record.monitors)
 
     def column(self, name: str) -> Vector:
         """A column of the history as an array of floats."""
         if name not in self.history.columns:
-            hint = (
-                "give the network's conditions to simulate"
-                if name == "seconds"
-                else f"it has {', '.join(self.history.columns)}"
-            )
+            columns = f"it has {', '.join(self.history.columns)}"
+            hint = "give the network's conditions to simulate" if name == "seconds" else columns
+            if not self.has_optimum:
+                hint = f"the problem was said to have no minimiser; {columns}"
             raise ValueError(f"The history has no column {name!r}: {hint}.")
         return self.history[name].to_numpy(np.float64)
 
@@ -292,21 +312,31 @@ class Run:
         scale = self.journey.token_scale
         return np.array([self.regulariser.prox(token, scale) for token in tokens])
 
-    def _objective_gap(self) -> Vector:
-        if self.record.objective_gap is not None:
-            return self.record.objective_gap
-        tokens = self.record.tokens
-        if self.problem is None:
-            return np.full(len(tokens), np.nan)
+    def _measures(self) -> dict[str, Vector]:
+        """What only the problem can tell of the solutions: the gap of the objective, or without an optimum the gradient and the objective."""
+        tokens, problem, regulariser = self.record.tokens, self.problem, self.regulariser
+        names = ("objective_gap",) if self.has_optimum else ("gradient_norm", "objective")
+        if problem is None:
+            return {name: np.full(len(tokens), np.nan) for name in names}
         finite = np.isfinite(tokens).all(axis=1)
-        gaps = np.full(len(tokens), np.inf)
         points = self._solutions(tokens[finite])
-        regulariser, problem = self.regulariser, self.problem
-        total = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None])
-        if regulariser is not None:
-            total += np.array([regulariser.value(point) for point in points]) - regulariser.value(self.optimum)
-        gaps[finite] = np.maximum(total, 0.0)
-        return gaps
+        penalties = 0.0 if regulariser is None else np.array([regulariser.value(point) for point in points])
+        if self.has_optimum:
+            gaps = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None]) + penalties
+            found = [gaps if regulariser is None else gaps - regulariser.value(self.optimum)]
+        else:
+            slopes = [total_gradient(problem, point) for point in points]
+            if regulariser is not None:
+                slopes = [
+                    point - regulariser.prox(point - slope, 1.0) for point, slope in zip(points, slopes, strict=True)
+                ]
+            known = problem.has_values
+            values = np.array([total_value(problem, point) if known else np.nan for point in points])
+            found = [np.array([np.linalg.norm(slope) for slope in slopes]), values + penalties]
+        columns = {name: np.full(len(tokens), np.inf) for name in names}
+        for name, numbers in zip(names, found, strict=True):
+            columns[name][finite] = numbers
+        return columns
 
 
 def _scale(optimum: Vector) -> float:

@@ -24,7 +24,7 @@ from roundelay.links.conditions import NetworkConditions
 from roundelay.links.crossing import LinkStates, now
 from roundelay.masks import SeededPairs, seals
 from roundelay.networks import Network
-from roundelay.problems import Problem, composite_optimum
+from roundelay.problems import Problem, composite_optimum, has_optimum, size_of
 from roundelay.transcripts import Transcript
 from roundelay.transcripts.transcript import sealed_lap, transcript_of_laps
 
@@ -136,7 +136,7 @@ def _check(request: Request) -> None:
     if options.engine == "compiled":
         raise ValueError(f"{name} have no loop to compile: leave `engine` out.")
     check_reader(options.reader, request.problem.agents)
-    check_tolerance(options.tolerance)
+    check_tolerance(options.tolerance, request.problem)
     if request.problem.dim < 1 or method.grid.words < 1:
         raise ValueError("There is nothing to sum.")
 
@@ -206,12 +206,13 @@ class LapRows:
     @property
     def scale(self) -> float:
         """‖x*‖, or 1 where the optimum is the origin."""
-        return float(np.linalg.norm(self.optimum)) or 1.0
+        return size_of(self.problem, self.optimum)
 
     @property
     def measured_against(self) -> Vector:
-        """x*, or the last point, where nobody has looked for x* beforehand."""
-        return self.optimum if np.isfinite(self.optimum).all() else self.points[-1]
+        """x*, or the last point, where nobody has looked for x* beforehand; no number, where there is to be none."""
+        known = np.isfinite(self.optimum).all() or not has_optimum(self.problem)
+        return self.optimum if known else self.points[-1]
 
     def write(self, hops: int, links: Links, place: Place) -> None:
         """A row after so many more hops; the first one is where all begin."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.checks import (
@@ -13,6 +17,7 @@ from roundelay.engine.checks import (
     check_conditions,
     check_monitors,
     check_seed,
+    check_x0,
     name_of,
     the_method,
     the_network,
@@ -30,7 +35,7 @@ from roundelay.engine.token_run import run_token
 from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.problems import Problem
+from roundelay.problems import Problem, begun_at
 
 
 @overload
@@ -52,6 +57,7 @@ def simulate(
     content: float | None = ...,
     reader: int = ...,
     budget: Budget | None = ...,
+    x0: Sequence[float] | NDArray[np.float64] | None = ...,
     progress: Report | bool = ...,
 ) -> Run: ...
 
@@ -75,6 +81,7 @@ def simulate(
     content: float | None = ...,
     reader: int = ...,
     budget: Budget | None = ...,
+    x0: Sequence[float] | NDArray[np.float64] | None = ...,
     progress: Report | bool = ...,
 ) -> Ensemble: ...
 
@@ -97,6 +104,7 @@ def simulate(
     content: float | None = None,
     reader: int = 0,
     budget: Budget | None = None,
+    x0: Sequence[float] | NDArray[np.float64] | None = None,
     progress: Report | bool = True,
 ) -> Run | Ensemble:
     """Run `algorithm` on `problem` over `network`, for `hops` hops of a token or `iterations` of a gossip method.
@@ -112,6 +120,7 @@ def simulate(
     `content` is given, when the agents' own stopping rule says so with that tolerance.
     `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it; sealed laps add the noise that
     it asks for, and `run.privacy` says what that did to each unknown.
+    `x0` is a point at which all start that would start at 0; a start of the method's own is drawn around it.
     `reader` is the agent whose received tokens `run.readout()` uses.
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
     """
@@ -130,11 +139,31 @@ def simulate(
             given = within_budget(algorithm, budget)
             resolved, method = the_method(given, own_problem, own_network)
             request = Request(given, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
-            return _run(request)
+            return _run(request) if x0 is None else _run_from(x0, request)
 
         if seeds is None:
             return one(whole_number("The seed", seed), progress)
         return run_seeds(lambda seed: one(seed, False), seeds, name_of(algorithm), progress, interrupt)
+
+
+def _run_from(x0: Any, request: Request) -> Run:
+    """A run from x0: one from 0 on the functions of u = x − x0, told in x."""
+    check_x0(request.options, request.method, request.name)
+    origin = begun_at(request.problem, x0)
+    _, method = the_method(request.algorithm, origin, request.network)
+    run = _run(replace(request, method=method, problem=origin))
+    record, journey = replace(run.record, tokens=run.record.tokens + origin.origin), run.journey
+    if journey is not None:
+        journey = replace(journey, tokens=journey.tokens + origin.origin, received=journey.received + origin.origin)
+    return replace(
+        run,
+        estimate=run.estimate + origin.origin,
+        x=run.x + origin.origin,
+        optimum=np.array(origin.inner.optimum),
+        record=record,
+        journey=journey,
+        problem=origin.inner,
+    )
 
 
 def _run(request: Request) -> Run:

@@ -19,7 +19,7 @@ from roundelay.engine.result import WINDOW
 from roundelay.kernels import Integers, Matrix, Numbers, Vector
 from roundelay.links.crossing import LinkStates, now
 from roundelay.networks import Network
-from roundelay.problems import Problem, composite_optimum
+from roundelay.problems import Problem, composite_optimum, size_of
 
 # A state this many times farther away than anything at the start counts as diverged.
 DIVERGENCE = 1e30
@@ -39,6 +39,7 @@ class State:
     post: token_loop.Post
     reader: token_loop.Reader
     rule: token_loop.Rule
+    optimum: Vector
     sealed: SealedSum | None = None
 
     def handed(self) -> tuple[Any, ...]:
@@ -122,8 +123,9 @@ def new_state(
     optimum = np.array(composite_optimum(problem, method.regulariser))
     initial = method.start_states(seed, problem)
     token = np.zeros(dim) if initial.token is None else initial.token
-    first = np.linalg.norm(initial.x - optimum, axis=1)
-    scale = float(np.linalg.norm(optimum)) or 1.0
+    reference = point_of_reference(optimum)
+    first = np.linalg.norm(initial.x - reference, axis=1)
+    scale = size_of(problem, reference)
     rows = len(marks) + 1
     return State(
         method,
@@ -133,7 +135,7 @@ def new_state(
         ),
         links,
         np.array([0, 0, 0, agents], np.int64),  # as if a lap had passed since the last sum: the gauge sums at once
-        new_gauge(optimum, first),
+        new_gauge(reference, first),
         token_loop.Log(
             marks,
             np.zeros(rows, np.int64),
@@ -158,8 +160,14 @@ def new_state(
             np.full(agents, -1, np.int64),
             np.zeros(2, np.int64),
         ),
+        optimum,
         initial.sealed,
     )
+
+
+def point_of_reference(optimum: Vector) -> Vector:
+    """What distances are taken from: x*, or the origin where it is not known, and only divergence is to be seen."""
+    return optimum if np.isfinite(optimum).all() else np.zeros_like(optimum)
 
 
 def new_gauge(optimum: Vector, first: Vector) -> token_loop.Gauge:

@@ -22,6 +22,7 @@ FORMAT = 4
 PLAIN = ("seed", "engine", "engine_reason", "outcome", "stop", "steps", "units")
 ARRAYS = ("estimate", "x", "y", "optimum")
 RECORD = ("step", "units", "bytes", "seconds", "accuracy", "error", "consensus", "tokens")
+MEASURES = ("objective_gap", "gradient_norm", "objective")
 JOURNEY_PLAIN = ("tour", "reader", "lap_is_fixed", "token_scale")
 JOURNEY_ARRAYS = ("tokens", "visits", "received")
 PRIVACY_PLAIN = ("epsilon", "delta", "rho", "leave_out")
@@ -46,7 +47,7 @@ def save_run(run: Run, path: Path) -> Path:
         arrays["privacy_deviations"] = run.privacy.deviations
     arrays |= {f"record_{name}": getattr(run.record, name) for name in RECORD}
     arrays |= {f"monitor_{name}": values for name, values in run.record.monitors.items()}
-    arrays["record_objective_gap"] = run.history["objective_gap"].to_numpy()
+    arrays |= {f"record_{name}": run.column(name) for name in MEASURES if name in run.history.columns}
     if run.transcript is not None:
         arrays |= {f"transcript_{name}": values for name, values in packed(run.transcript).items()}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +91,7 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
     record = HistoryRows(
         **{name: content[f"record_{name}"] for name in RECORD},
         monitors={name.removeprefix("monitor_"): content[name] for name in content if name.startswith("monitor_")},
-        objective_gap=content["record_objective_gap"],
+        measures={name: content[f"record_{name}"] for name in MEASURES if f"record_{name}" in content},
         jumps=bool(about["jumps"]),
     )
     transcript = None

@@ -101,8 +101,8 @@ def run_token(request: Request) -> Run:
         estimate=method.regulariser.prox(state.mean_token, scale),
         x=state.agents.x,
         y=state.agents.y,
-        optimum=state.gauge.optimum,
-        record=_history_rows(state, driver.columns),
+        optimum=state.optimum,
+        record=_history_rows(state, driver.columns).against(state.optimum),
         journey=Journey(
             state.trail.tokens,
             state.agents.visits,

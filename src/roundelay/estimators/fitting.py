@@ -34,10 +34,9 @@ class SitesProblem(CallableProblem):
         """What nobody is to look for beforehand."""
         return np.full(self.dim, np.nan) if self.found is None else self.found
 
-    @cached_property
-    def optimum(self) -> Vector:
-        """The minimiser, where it is known."""
-        return self.known_optimum
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        vars(self)["optimum"] = self.known_optimum
 
 
 @dataclass(frozen=True, eq=False, repr=False)

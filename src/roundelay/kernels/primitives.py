@@ -34,7 +34,8 @@ class Part:
     values need no new compilation. `literals` become constants of the compiled module.
     `why_not_compiled` is empty where the functions can be compiled, and otherwise says why they can't.
     `per_agent` names the numbers of a problem that are there for each agent: one number an agent, or the N + 1 places
-    between which each agent's own stand.
+    between which each agent's own stand. The functions of a part that wraps another, its `inner`, call that one's by the names
+    that these have, with inner_ before them.
     """
 
     functions: tuple[tuple[str, Callable[..., Any]], ...]
@@ -42,6 +43,7 @@ class Part:
     literals: tuple[tuple[str, int], ...] = ()
     why_not_compiled: str = ""
     per_agent: tuple[str, ...] = ()
+    inner: Part | None = None
 
 
 class Visit(NamedTuple):

@@ -50,6 +50,8 @@ LABELS = {
     "mean_error": r"error of the mean   $\|\bar{x} - x^*\|\,/\,\|x^*\|$",
     "consensus": r"consensus   $(\frac{1}{N}\,\sum_i\;\|x_i - z\|^2)^{1/2}\,/\,\|x^*\|$",
     "objective_gap": r"objective gap   $\sum_i f_i(z) - \min_x\,\sum_i f_i(x)$",
+    "gradient_norm": r"gradient   $\|\,\sum_i \nabla f_i(z)\,\|$",
+    "objective": r"objective   $\sum_i f_i(z)$",
 }
 
 # Columns that are relative to the size of x, so that 1e-16 is where rounding sets in.

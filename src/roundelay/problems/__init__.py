@@ -11,9 +11,15 @@ from roundelay.problems.logistic import (
     Logistic as Logistic,
     paper_logistic as paper_logistic,
 )
+from roundelay.problems.moved import (
+    MovedProblem as MovedProblem,
+    begun_at as begun_at,
+    size_of as size_of,
+)
 from roundelay.problems.problem import (
     OwnProblem as OwnProblem,
     Problem as Problem,
+    has_optimum as has_optimum,
     total_gradient as total_gradient,
     total_value as total_value,
 )

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import DIM, Integers, Matrix, Part, Vector, each
-from roundelay.problems.problem import ProblemBase, check_agent, check_penalty
+from roundelay.problems.problem import ProblemBase, check_agent, check_penalty, known_optimum
 from roundelay.problems.solving import prox_by_root
 
 Gradient = Callable[[Vector], Vector]
 Value = Callable[[Vector], float]
 Hessian = Callable[[Vector], Matrix]
 Prox = Callable[[Vector, float], Vector]
+
+
+# What the optimum is where none is given, not even None.
+LOOK_FOR_IT = object()
 
 
 class CallableNumbers(NamedTuple):
@@ -52,6 +56,10 @@ class CallableProblem(ProblemBase):
     agent too: `value_of` x → f_i(x), `hessian_of` x → ∇²f_i(x), and `prox_of` (v, c) → argmin_x f_i(x) +
     c/2 ‖x − v‖²; a missing prox is solved by scipy from the gradient. `L` and `mu`, where you know
     them, let `conditions` check the lemmas.
+
+    `optimum` is the minimiser of the sum where you know it, or None where a run is to do without one. Left out, it is looked for once
+    it is needed; a point that is stationary but no minimum is refused, and of several minima it is one of them, perhaps not
+    the least.
     """
 
     gradient_of: Sequence[Gradient]
@@ -61,13 +69,20 @@ class CallableProblem(ProblemBase):
     prox_of: Sequence[Prox] | None = None
     L: float = float("nan")
     mu: float = float("nan")
+    # Without a default in the class, what the base has under this name is found where the instance has nothing.
+    optimum: Any = field(default_factory=lambda: LOOK_FOR_IT)
 
     def __post_init__(self) -> None:
         if self.dim < 1:
             raise ValueError(f"The dimension is {self.dim}: a problem has at least one unknown.")
+        optional = (("value_of", self.value_of), ("hessian_of", self.hessian_of), ("prox_of", self.prox_of))
+        given: list[Any] = [self.gradient_of, *(functions for _, functions in optional if functions is not None)]
+        if not all(isinstance(functions, Sequence) for functions in given):
+            raise ValueError(
+                "A function stands where a list was expected: give one function for each agent, such as [f, g]."
+            )
         if not self.gradient_of:
             raise ValueError("There is no agent: give the gradient function of at least one agent.")
-        optional = (("value_of", self.value_of), ("hessian_of", self.hessian_of), ("prox_of", self.prox_of))
         for name, functions in optional:
             if functions is not None and len(functions) != len(self.gradient_of):
                 raise ValueError(
@@ -76,6 +91,9 @@ class CallableProblem(ProblemBase):
                 )
         for agent in range(self.agents):
             self.gradient(agent, np.zeros(self.dim))
+        optimum = vars(self).pop("optimum")
+        if optimum is not LOOK_FOR_IT:
+            vars(self)["optimum"] = known_optimum(self, optimum)
 
     @property
     def agents(self) -> int:

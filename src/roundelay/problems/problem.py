@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roundelay.kernels import Integers, Matrix, Part, Vector
-from roundelay.problems.solving import optimum_by_root, prox_by_root
+from roundelay.problems.solving import check_minimum, optimum_by_root, prox_by_root
 
 
 class LogisticRows(NamedTuple):
@@ -194,8 +195,17 @@ class ProblemBase(ABC):
 
     @cached_property
     def optimum(self) -> Vector:
-        """x*, the minimiser of Σ f_i, from the gradients."""
+        """x*, the minimiser of Σ f_i, from the gradients; of several minima, the one that is found."""
         return optimum_by_root(self)
+
+    def with_optimum(self, optimum: ArrayLike | None) -> Self:
+        """The same problem with the minimiser that you know, or with None without one, where nobody looks for it.
+
+        Runs without a minimiser are measured by the norm of the gradient and by the objective.
+        """
+        other = copy(self)
+        vars(other)["optimum"] = known_optimum(self, optimum)
+        return other
 
     def kernel_at(self, place: int, agents: int) -> Part:
         """The kernel of a problem of one agent, which answers to the number `place` among so many, as on a ring."""
@@ -211,6 +221,39 @@ class ProblemBase(ABC):
     def __repr__(self) -> str:
         """Its size: the data are private."""
         return f"{type(self).__name__}({self.agents} agents, p = {self.dim})"
+
+
+def known_optimum(problem: Problem, optimum: ArrayLike | None) -> Vector:
+    """The minimiser that somebody knows, checked; not a number where there is none."""
+    if optimum is None:
+        return np.full(problem.dim, np.nan)
+    try:
+        x = np.array(optimum, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The optimum is not made of numbers ({error}): give a point, or None to do without."
+        ) from None
+    if x.shape == (problem.dim,) and np.isnan(x).all():
+        return x
+    if x.shape != (problem.dim,) or not np.isfinite(x).all():
+        raise ValueError(
+            f"The optimum has the shape {x.shape}, or numbers that are not finite: give one finite number for each of the "
+            f"{problem.dim} unknowns, or None to do without."
+        )
+    check_minimum(problem, lambda point: total_gradient(problem, point), x)
+    x.setflags(write=False)
+    return x
+
+
+def has_optimum(problem: Problem) -> bool:
+    """Whether there is a minimiser to measure a run by: not where it was said that there is none. Nobody looks for it.
+
+    A fit, whose `known_optimum` nobody looks for, is measured by where it has ended.
+    """
+    if hasattr(problem, "known_optimum"):
+        return True
+    known = vars(problem).get("optimum") if hasattr(problem, "__dict__") else None
+    return known is None or bool(np.isfinite(known).all())
 
 
 def _moved(numbers: NDArray[Any], place: int, agents: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import DIM, Numbers, Part, Vector, each
-from roundelay.problems.problem import Problem, total_gradient
+from roundelay.problems.problem import Problem, has_optimum, total_gradient
 from roundelay.registry import register
 
 
@@ -259,6 +259,8 @@ def composite_optimum(problem: Problem, regulariser: Regulariser) -> Vector:
     known = getattr(problem, "known_optimum", None)
     if known is not None:
         return np.asarray(known, np.float64)
+    if not has_optimum(problem):
+        return np.full(problem.dim, np.nan)
     if regulariser.is_zero:
         return problem.optimum
     x = _proximal_gradient(problem, regulariser)

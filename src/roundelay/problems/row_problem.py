@@ -155,14 +155,14 @@ class RowProblem(ProblemBase):
         return np.add.reduceat(slopes[:, None] * rows.features, rows.starts[:-1]) + self.ridge * points
 
     def objective_gaps(self, points: Matrix) -> Vector:
-        """Σ f_i(x) − Σ f_i(x*) at each of several points; below rounding it reads as 0."""
+        """Σ f_i(x) − Σ f_i(x*) at each of several points."""
         rows, gaps = self.rows, np.empty(len(points))
         least = self.loss.value(self.own, rows.features @ self.optimum, rows.targets)
         for k, x in enumerate(points):
             # Row by row, so that close to x* the difference of the sums does not cancel.
             loss = self._row_scales @ (self.loss.value(self.own, rows.features @ x, rows.targets) - least)
             gaps[k] = loss + 0.5 * self.agents * self.ridge * ((x - self.optimum) @ (x + self.optimum))
-        return np.maximum(gaps, 0.0)
+        return gaps
 
     def total_gradient(self, x: Vector) -> Vector:
         """Σ ∇f_i(x)."""

@@ -72,7 +72,63 @@ def optimum_by_root(problem: Problem) -> Vector:
             f"SciPy did not find the minimiser of the sum (‖Σ∇f_i‖ is still {np.linalg.norm(slope(x)):.1e}): "
             "check the gradients, or that a minimiser exists."
         )
+    check_minimum(problem, slope, x)
     return np.asarray(x, np.float64)
+
+
+# How far beside a point one looks for whether it is a minimum, in sizes of the point.
+BESIDE = 1e-3
+# Slopes below these parts of the agents' own are taken for none, and for rounding.
+LEVEL, ROUNDING = 1e-7, 1e-12
+
+
+def check_minimum(problem: Problem, slope: Slope, x: Vector) -> None:
+    """Refuse a point beside which the sum goes down: a maximum, a saddle, or no stationary point at all.
+
+    Along the direction of least curvature, and along the gradient where there is one, the sum must go up on both sides. That of a
+    convex sum never falls by more than the slope at x itself, so that none is refused.
+    """
+    if problem.mu > 0.0:
+        return
+    here, along = slope(x), least_curved(slope, x)
+    steep = float(np.linalg.norm(here))
+    sizes = float(np.linalg.norm(problem.gradients(np.tile(x, (problem.agents, 1)))))
+    beside = BESIDE * max(1.0, float(np.linalg.norm(x)))
+    directions = [(along, steep)]
+    if steep > LEVEL * (1.0 + sizes):
+        directions.append((here / steep, 0.0))
+    for direction, allowed in directions:
+        ahead = float(slope(x + beside * direction) @ direction)
+        behind = -float(slope(x - beside * direction) @ direction)
+        if min(ahead, behind) < -(allowed + ROUNDING * max(abs(ahead), abs(behind), sizes)):
+            raise ValueError(
+                f"Σf_i has no minimum near {_some(x)}: beside it the sum goes down, as at a maximum or a saddle of functions that are "
+                "not convex. Give the minimiser that you mean as optimum=…, or optimum=None to do without one."
+            )
+
+
+def least_curved(slope: Slope, x: Vector) -> Vector:
+    """The direction of the least curvature at x, from differences of gradients."""
+    widths = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(x))
+    if len(x) <= MOST_DENSE:
+        hessian = np.array([slope(x + step) - slope(x - step) for step in np.diag(widths)]) / (2.0 * widths[:, None])
+        return np.asarray(np.linalg.eigh(0.5 * (hessian + hessian.T))[1][:, 0])
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    def bent(direction: Vector) -> Vector:
+        step = widths.max() * direction.ravel()
+        return (slope(x + step) - slope(x - step)) / (2.0 * widths.max())
+
+    anywhere = np.ones(len(x)) / np.sqrt(len(x))
+    try:
+        return np.asarray(eigsh(LinearOperator((len(x), len(x)), bent), 1, which="SA", tol=1e-3, v0=anywhere)[1][:, 0])
+    except ArpackNoConvergence as error:
+        return np.asarray(error.eigenvectors[:, 0]) if error.eigenvectors.size else anywhere
+
+
+def _some(x: Vector, shown: int = 4) -> str:
+    more = ", …" if len(x) > shown else ""
+    return f"x = ({', '.join(f'{value:.4g}' for value in x[:shown])}{more})"
 
 
 def optimum_by_points(slope: Slope, bend: Bend, rows: Matrix, width: float, curvature: float) -> Vector:

@@ -111,7 +111,7 @@ def truth_of(run: Run, method: TokenADMM, visits: Visits) -> Truth:
     else:
         replayed = replay(method, problem, run.seed, visits)
         x, y, whole = replayed.x, replayed.y, True
-    gradient = problem.gradient(agent, run.optimum)
+    gradient = problem.gradient(agent, run.optimum if run.has_optimum else run.estimate)
     hessian, slope, mean_hessian, mean_slope = _quadratic(problem, agent)
     return Truth(
         x, y, whole, gradient, hessian, slope, _records(problem, agent), mean_x, mean_hessian, mean_slope
