@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from roundelay.agents.agreement.differencing import DifferenceError
+from roundelay.agents.agreement.epochs import plan_ring
+from roundelay.agents.agreement.plan import Stopping, Task
 from roundelay.agents.agreement.policy import Policy, refused_rows
+from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.agents.data.regressing import RegressionFit
 from roundelay.regression.pooled import glm, rows_of
+from roundelay.regression.singled_out import between
+from tests.agents.conftest import invited, site
+from tests.agents.hospitals import NAMES, SEALED, Hospitals
 from tests.agents.regression_rings import Drawn, Frames, regression_of
 from tests.agents.test_regression_rings import FORMULAS
 
@@ -76,3 +87,57 @@ def test_a_number_that_few_have_is_as_a_level_that_few_have() -> None:
         frame["flag"] = 0.0
     frames[SITE].loc[ROW, "flag"] = 1.0
     assert {name for name, said in refused(frames, "length ~ age + flag").items() if said} == {SITE}
+
+
+def between_limits(frames: Frames, first: str, second: str) -> list[str]:
+    """The sites that find few rows between the limits of two regressions."""
+    one, other = regression_of(frames, first), regression_of(frames, second)
+    found = {name: between(rows_of(other, frame, name, "drop"), 10, [one]) for name, frame in frames.items()}
+    return [name for name, said in found.items() if said]
+
+
+def test_two_sums_whose_limits_differ_by_one_patient() -> None:
+    """Each is about many rows; their difference is the patient's outcome."""
+    frames = Drawn().frames()
+    _, below, above = known_of(frames)
+    ways = [f"length ~ 1 + weights(1e-9 + (age > {limit}))" for limit in (below, above)]
+    assert not any(refused(frames, ways[0])[SITE]) and not any(refused(frames, ways[1])[SITE])
+    sums = []
+    for way in ways:
+        known = glm(way, frames).known
+        sums.append(np.array([float(known.told("moments")[part][0]) for part in ("weight", "response")]))
+    weight, outcome = sums[0] - sums[1]
+    assert weight == pytest.approx(1.0) and outcome == pytest.approx(float(frames[SITE]["length"][ROW]))
+    assert between_limits(frames, *ways) == [SITE]
+
+
+def test_limits_that_many_rows_are_between_and_the_same_limits_again() -> None:
+    frames = Drawn().frames()
+    assert not between_limits(frames, "length ~ I(age > 45)", "ill ~ I(age > 55)")
+    assert not between_limits(frames, "length ~ I(age > 62)", "ill ~ dose + I(age > 62)")
+    assert not between_limits(frames, "length ~ I(age > 45)", "ill ~ I(dose > 1.01)")
+    assert not between_limits(frames, "length ~ age", "ill ~ I(dose > 1.01)")
+
+
+class Wards(Hospitals):
+    """Sites that bring these rows to regressions."""
+
+    def local(self, name: str, task: Task) -> RegressionFit:  # type: ignore[override]
+        assert task.regression is not None
+        frame = Drawn().frames()[f"site{NAMES.index(name)}"]
+        return RegressionFit(task, rows_of(task.regression, frame, name, task.missing))
+
+    def planned(self, formula: str) -> SignedPlan:
+        task = Task("regression", missing="drop", regression=regression_of(Drawn().frames(), formula))
+        members = [invited(site(name), columns=()) for name in self.names]
+        return self.accept(self.signed(plan_ring(members, None, SEALED, task, Stopping(1e-11)), "Oslo"))
+
+
+def test_the_site_that_has_the_patient_does_not_take_part_in_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wards, (_, below, above) = Wards(tmp_path, monkeypatch), known_of(Drawn().frames())
+    ways = [f"length ~ dose + weights(1e-9 + (age > {limit}))" for limit in (below, above)]
+    wards.finish(wards.planned(ways[0]))
+    ended = wards.run(wards.planned(ways[1]))["Tromso"]
+    assert isinstance(ended, DifferenceError) and "between which it has fewer than" in str(ended)

@@ -8,12 +8,13 @@ d = v − median: of k ones among zeros, or zeros among ones, it is k.
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
 
 # What rounding may do to a number of rows.
@@ -70,22 +71,53 @@ def _design(rows: SiteRows) -> Matrix:
     return rows.design({written: np.linspace(0.0, 1.0, one.inside + 2).tolist() for written, one in splines.items()})
 
 
+# Comparisons by how they are written, for each set of columns that they are of.
+Limits = Mapping[frozenset[str], Mapping[str, Vector]]
+
+
+def between(rows: SiteRows, least: int, earlier: Iterable[Regression]) -> tuple[str, ...]:
+    """What of the limits of earlier regressions and of this one has fewer rows of this site between them than `least`, in a few words.
+
+    The difference of two sums, each about many rows, is then about these.
+    """
+    new, said = _limits(rows.regression, rows), []
+    for one in earlier:
+        old = _limits(one, rows)
+        for names in new.keys() & old.keys():
+            parts = [_cells(limits[names]) for limits in (new, old)]
+            known = {cell for part in parts for cell in part.values()}
+            both = _cells({**new[names], **{f"before: {text}": sides for text, sides in old[names].items()}})
+            if any(len(cell) < least for cell in both.values() if cell not in known):
+                said.append(", ".join(dict.fromkeys((*old[names], *new[names]))))
+    return tuple(dict.fromkeys(said))
+
+
 def _by_limits(rows: SiteRows, least: int) -> Iterator[str]:
     """What lies between all limits that are set to the same columns: two columns of many rows each may differ in one of them."""
-    terms = rows.regression.terms
-    limits: dict[frozenset[str], dict[str, ast.expr]] = defaultdict(dict)
-    for node in _comparisons(rows):
-        names = frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
-        limits[names][ast.unparse(node)] = node
-    for comparisons in limits.values():
-        sides = np.column_stack([terms.numbers(node, rows.frame) for node in comparisons.values()])
-        if min(Counter(map(tuple, sides.tolist())).values(), default=least) < least:
-            yield terms.spoken(", ".join(comparisons))
+    for comparisons in _limits(rows.regression, rows).values():
+        if min(map(len, _cells(comparisons).values())) < least:
+            yield ", ".join(comparisons)
 
 
-def _comparisons(rows: SiteRows) -> Iterator[ast.expr]:
-    terms = rows.regression.terms
+def _cells(comparisons: Mapping[str, Vector]) -> dict[tuple[float, ...], frozenset[int]]:
+    """The rows for which all comparisons come out alike."""
+    cells: dict[tuple[float, ...], set[int]] = defaultdict(set)
+    for row, sides in enumerate(np.column_stack([*comparisons.values()]).tolist()):
+        cells[tuple(sides)].add(row)
+    return {sides: frozenset(cell) for sides, cell in cells.items()}
+
+
+def _limits(regression: Regression, rows: SiteRows) -> Limits:
+    """All comparisons that a regression makes, as far as these rows have the columns."""
+    terms = regression.terms
     written = [factor.expr for term in terms.terms for factor in term.factors]
     nodes = [*terms.response[1], *terms.beside.values(), *(ast.parse(one.strip(), mode="eval").body for one in written)]
-    for node in nodes:
-        yield from (one for one in ast.walk(node) if isinstance(one, ast.Compare))
+    limits: dict[frozenset[str], dict[str, Vector]] = defaultdict(dict)
+    for node in (one for whole in nodes for one in ast.walk(whole) if isinstance(one, ast.Compare)):
+        called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+        names = frozenset(
+            terms.named(one.id) for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in called
+        )
+        if names <= set(rows.frame.columns):
+            limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, rows.frame)
+    return limits

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roundelay.agents.agreement.differencing import OwnRows, comparable, day_of, refusal
-from roundelay.agents.agreement.folder import identity_for, what_follows
+from roundelay.agents.agreement.folder import accepted_plans, identity_for, what_follows
 from roundelay.agents.agreement.ledger import (
     Added,
     Entry,
@@ -27,8 +27,11 @@ from roundelay.agents.agreement.policy import OwnData, Policy, PolicyError, brea
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
 from roundelay.agents.data.objectives import Local, slopes_of
+from roundelay.agents.data.regressing import RegressionFit
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
 from roundelay.kernels import Vector
+from roundelay.regression.singled_out import between
+from roundelay.tables import in_short
 
 
 class Bookkeeper:
@@ -81,7 +84,26 @@ class Bookkeeper:
             return ()
         self._check_spent(ledger)
         own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.policy.least_rows)
-        return self._passed(ledger, what_follows(self.folder, ledger, self.signed, self.marked.data, own))
+        follows = what_follows(self.folder, ledger, self.signed, self.marked.data, own)
+        return self._passed(ledger, (*follows, *self._between_limits(ledger)))
+
+    def _between_limits(self, ledger: Ledger) -> Iterator[Finding]:
+        """Regressions of the same rows whose limits differ by few of them."""
+        plan, local = self.signed.plan, self.local
+        if not isinstance(local, RegressionFit):
+            return
+        before = {(one.run, one.epoch) for one in ledger.before(plan.run, plan.epoch)}
+        plans = [one.plan for one in accepted_plans(self.folder) if (one.plan.run, one.plan.epoch) in before]
+        earlier = [one.task.regression for one in plans if one.task.regression is not None]
+        for limits in between(local.rows, self.policy.least_rows, earlier):
+            yield Finding(
+                "own rows",
+                limits,
+                f"An earlier regression of this site and this one set limits ({in_short(limits)}) between which it has fewer than "
+                f"{self.policy.least_rows} rows: the difference of the sums tells every member what these rows gave.",
+                tuple(sorted(str(column) for column in local.study.regression.columns)),
+                True,
+            )
 
     def _check_spent(self, ledger: Ledger) -> None:
         """Refuse sums with noise that would cost more, with those before on the same data, than the site allows."""
