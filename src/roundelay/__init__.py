@@ -226,7 +226,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks, nor for formulas.
+# What is of a ring has no entry above: what is named there may be imported by none that the ring stands on.
 _LATER = {
+    "roundelay.agents.data.loaded": "LoadedModel load_model",
     "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
     "roundelay.privacy.attacks.lap_sums": "LapAttack RecoveredAnswers",
     "roundelay.privacy.attacks.setting": "Attack Recovered",

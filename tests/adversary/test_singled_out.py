@@ -38,6 +38,7 @@ def formulas(frames: Frames) -> dict[str, str]:
         "difference": f"length ~ dose + I(age > {below}) + I(age > {above})",
         "interaction": f"length ~ dose:I({one})",
         "curve": f"length ~ dose + I(exp(-1e6 * (age - {age}) ** 2))",
+        "curve within a spline": f"length ~ bs(dose, df=4):I(exp(-1e6 * (age - {age}) ** 2))",
         "pole": f"length ~ dose + I(1 / abs(age - {age} + 1e-9))",
         "weights": f"length ~ 1 + weights(1e-9 + {one})",
         "all but one": f"length ~ 1 + weights(1 - {one})",

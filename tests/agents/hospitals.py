@@ -89,7 +89,7 @@ class Hospitals:
         return Site(self.folder / name, ring.plan.run, self.local(name, ring.plan.task), options)
 
     def run(
-        self, ring: SignedPlan, options: Mapping[str, SiteOptions] | None = None
+        self, ring: SignedPlan, options: Mapping[str, SiteOptions] | None = None, until: str = asyncio.FIRST_EXCEPTION
     ) -> dict[str, Ending | BaseException]:
         """All members take part until all have ended, or one has failed; how it ended for each that did."""
 
@@ -98,7 +98,7 @@ class Hospitals:
             names = [member.name for member in ring.plan.members]
             sites = [self.site(ring, name, (options or {}).get(name, QUIET)) for name in names]
             tasks = [asyncio.create_task(one.run()) for one in sites]
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION, timeout=PATIENCE)
+            await asyncio.wait(tasks, return_when=until, timeout=PATIENCE)
             ended = {name: task for name, task in zip(names, tasks, strict=True) if task.done()}
             for task in tasks:
                 task.cancel()

@@ -62,7 +62,7 @@ NAMED = st.lists(st.text("aä \"'\\#[]*,=", max_size=100), max_size=9).map(tuple
     policy=st.builds(
         Policy, st.integers(2, 99), st.integers(1, 99), st.integers(2, 9), st.integers(1, 999),
         st.sampled_from([math.inf, 0.0, 0.5, 3.0]), st.floats(0.0, 1e6), st.integers(0, 50), st.booleans(), NAMED, NAMED,
-        st.integers(1, 99), st.floats(0.0, 1e6),
+        st.integers(1, 99), st.booleans(), st.booleans(), st.floats(0.0, 1e6),
     )
 )  # fmt: skip
 def test_what_is_written_is_read(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -183,6 +183,13 @@ def test_levels_that_few_rows_of_a_site_have_are_refused_and_those_that_none_has
     assert refused_rows(ANYTHING, rows_with("NSEW", "ffmm")) == ()
 
 
+def test_an_operator_looks_at_conversions_first() -> None:
+    rows = replace(rows_with("N" * 20, "f" * 20), converted=("age from months to years by 0.0833·x",))
+    (found,) = refused_rows(Policy(), rows)
+    assert "converts age from months to years by 0.0833·x at this site" in found and "(conversions)" in found
+    assert refused_rows(Policy(conversions=True), rows) == ()
+
+
 def test_all_rows_are_enough_for_the_unknowns_and_for_each_level() -> None:
     def known(*sites: SiteRows) -> Counted:
         study, nothing = Study(REGRESSION), Counted(REGRESSION, (), len(sites))
@@ -201,6 +208,18 @@ def test_all_rows_are_enough_for_the_unknowns_and_for_each_level() -> None:
     )
     # Few at one site are enough where others have more of them.
     assert refused_counts(Policy(), known(many, rows_with("SSS", "mmm"), rows_with("SS", "mm"))) == ()
+    # A level that no other site has tells of this one alone.
+    mine = rows_with("N" * 20 + "E" * 20, "fm" * 20)
+    (found,) = refused_counts(Policy(), known(many, mine), mine)
+    assert (
+        "No other site has rows with the level 'East' of area and the level 'male' of sex" in found
+        and "(lone_levels)" in found
+    )
+    assert (
+        refused_counts(Policy(), known(many, mine), many)
+        == refused_counts(Policy(lone_levels=True), known(many, mine), mine)
+        == ()
+    )
     # Constants of the sites count.
     own = replace(REGRESSION, formula="dead ~ age + site", columns=(Column("dead"), Column("age"), SEX))
     counts = Study(own).known((np.concatenate([[30.0], np.zeros(Study(own).lengths[0] - 1)]),), 3)

@@ -86,6 +86,7 @@ def test_what_the_response_looks_like_says_the_family(ring: Ring) -> None:
     for response, family in (("weight", "gaussian"), ("outcome", "binomial"), ("grade", "multinomial")):
         assert regressed(ring, "--formula", f"{response} ~ age").family == family
     assert regressed(ring, "--formula", "weight ~ age", "--family", "gamma").family == "gamma"
+    assert regressed(ring, "--formula", "weight ~ age", "--lasso", "1", "--folds", "5").folds == 5
 
 
 def test_columns_make_a_formula(ring: Ring) -> None:

@@ -16,7 +16,7 @@ from roundelay.cli.demo import demo
 from roundelay.cli.doctor import doctor
 from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
 from roundelay.cli.field import field
-from roundelay.cli.model import model
+from roundelay.cli.model import model, predict
 from roundelay.cli.relay import relay
 from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
@@ -80,7 +80,8 @@ app.command(short_help="Every method of the field in one table.")(field)
 app.command(short_help="Take part in a ring of real sites.")(agent)
 app.command(short_help="Say what may keep a site's agent from running.")(doctor)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
-app.add_typer(model, short_help="Check that every site has signed a model.")
+app.add_typer(model, short_help="Read a model of a ring, report it, and check who has signed it.")
+app.command(short_help="Say what a model of a ring predicts for other rows.")(predict)
 app.command(short_help="Let sites meet that can only dial out.")(relay)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 

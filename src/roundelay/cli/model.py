@@ -1,9 +1,10 @@
-"""`roundelay model`: what there is to know of the file of a model."""
+"""`roundelay model`: what there is to know of the file of a model; and `roundelay predict`, what it says of other rows."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,22 +13,103 @@ from roundelay.cli.output import print_json
 from roundelay.cli.ring.app import CommandsOfARing
 from roundelay.cli.ring.files import read_plan
 
+if TYPE_CHECKING:
+    from roundelay.agents.data.loaded import LoadedModel
+
+File = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the model.")]
+
 model = typer.Typer(name="model", cls=CommandsOfARing, no_args_is_help=True, rich_markup_mode=None)
 
 
 @model.callback()
 def model_command() -> None:
-    """Check the file of a model that a ring has fitted.
+    """Read the file of a model that a ring has fitted, make a report of it, and check who has signed it.
 
     \b
     Example:
+      roundelay model show model.json
+      roundelay model report model.json --ring ring.toml --out report.html
       roundelay model verify model.json --ring ring.toml
     """
 
 
+@model.command(short_help="Print the tables of a model.")
+def show(
+    file: File,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print CSV, a row a coefficient, in the columns of R's broom.")
+    ] = False,
+    whole: Annotated[bool, typer.Option("--glance", help="Of --csv the one row of the whole fit instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a model: coefficients with their errors and intervals, how well it fits, and who was looked at.
+
+    Of a model that was fitted without a formula there are coefficients alone. With --json everything that the file says of the fit.
+
+    \b
+    Example:
+      roundelay model show model.json
+      roundelay model show model.json --csv > coefficients.csv
+    """
+    from roundelay.agents.data.loaded import load_model
+    from roundelay.regression.shown.broom import as_csv
+
+    if whole and not csv:
+        raise ValueError("--glance is one of the two tables of --csv: give both.")
+    if csv and as_json:
+        raise ValueError("--csv and --json are two ways of printing the same: give one.")
+    loaded = load_model(file)
+    if csv:
+        typer.echo(as_csv([loaded.glance()] if whole else loaded.tidy()), nl=False)
+    elif as_json:
+        print_json(_content(loaded))
+    else:
+        typer.echo(loaded.summary(), nl=False)
+
+
+def _content(loaded: LoadedModel) -> dict[str, object]:
+    result = loaded.result
+    return {
+        "tidy": loaded.tidy(),
+        "glance": loaded.glance(),
+        "result": None if result is None else dataclasses.asdict(result),
+    }
+
+
+@model.command(short_help="Make a report of a model, one file of HTML.")
+def report(
+    file: File,
+    out: Annotated[Path, typer.Option("--out", help="Write the report here.")] = Path("report.html"),
+    ring: Annotated[
+        Path | None, typer.Option("--ring", help="The ring file: then the signatures of all sites are checked first.")
+    ] = None,
+) -> None:
+    """Make a report of a model: its tables and pictures, who took part, what was disclosed, who has signed.
+
+    It is one file that needs nothing else, and runs nothing: it can be sent, read aloud and printed. With --ring it says that all sites
+    have signed; where they have not, no report is made.
+
+    \b
+    Example:
+      roundelay model report model.json --ring ring.toml --out report.html
+    """
+    from roundelay.agents.agreement.disk import USUAL, write_whole
+    from roundelay.agents.data.loaded import LoadedModel, load_model
+
+    loaded = load_model(file)
+    if ring is not None:
+        from roundelay.agents.site.verification import verify_model
+
+        loaded = LoadedModel(verify_model(file, read_plan(ring)))
+    document = loaded.report(None if ring is None else "verified")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, document.encode(), USUAL)
+    typer.echo(f"The report is in {out}.")
+
+
 @model.command(short_help="Check that every site has signed a model.")
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the model.")],
+    file: File,
     ring: Annotated[Path, typer.Option("--ring", help="The ring file by which it was fitted.")],
     as_json: AsJson = False,
 ) -> None:
@@ -55,3 +137,42 @@ def verify(
     typer.echo(stored.about.reason)
     if stored.about.doubt:
         typer.echo(f"NOT AS AGREED, says the site that wrote it: {harmless(stored.about.doubt)}")
+
+
+def predict(
+    file: File,
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="The rows to predict: a CSV or Parquet file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the predictions here instead of printing them.")
+    ] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="The linear predictor instead, as log-odds are of a chance.")
+    ] = False,
+) -> None:
+    """Say what a model predicts for the rows of a file, with an interval of 95 % for the mean where it is known.
+
+    The file needs the columns that the model was fitted on, but not the outcome. What comes out is CSV, a line for each row, which is
+    named by its place in the file.
+
+    \b
+    Example:
+      roundelay predict model.json new.csv --out predictions.csv
+    """
+    try:
+        from roundelay.agents.data.loaded import load_model
+        from roundelay.agents.data.reading import read_frame
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+
+    loaded = load_model(file)
+    loaded.check_predicts()
+    frame, _ = read_frame(rows, loaded.features)
+    text = loaded.predict(frame, link).to_csv(lineterminator="\n")
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    from roundelay.agents.agreement.disk import USUAL, write_whole
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, text.encode(), USUAL)
+    typer.echo(f"The predictions for {len(frame):,} rows are in {out}.")

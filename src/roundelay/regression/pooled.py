@@ -40,6 +40,30 @@ class Fit:
         """By their names, in the units of the data."""
         return {term.name: term.estimate for term in self.result.terms}
 
+    def summary(self) -> str:
+        """All tables as text."""
+        from roundelay.regression.shown.printed import printed
+
+        return printed(self.result)
+
+    def report(self) -> str:
+        """All tables and pictures as one file of HTML."""
+        from roundelay.regression.shown.report import report
+
+        return report(self.result, self.study.regression)
+
+    def predict(self, frame: pd.DataFrame, link: bool = False) -> pd.DataFrame:
+        """For each row what is predicted, and the interval of the mean where it is known; with `link` the linear predictor."""
+        from roundelay.regression.predicting import predictions
+
+        return predictions(self.study.regression, self.result, frame, link)
+
+    def to_sklearn(self) -> Any:
+        """A fitted pipeline of scikit-learn, which takes data frames with these columns."""
+        from roundelay.regression.predicting import as_sklearn
+
+        return as_sklearn(self.study.regression, self.result)
+
 
 def glm(
     formula: str,

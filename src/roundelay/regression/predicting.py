@@ -39,7 +39,7 @@ def predictions(regression: Regression, result: Result, frame: pd.DataFrame, lin
     """
     import pandas as pd
 
-    _check_can_predict(regression)
+    check_can_predict(regression)
     rows = prepared(regression, frame)
     design = design_of(regression, result, rows)
     covariance = np.array(result.covariance) if result.covariance else None
@@ -67,7 +67,8 @@ def predictions(regression: Regression, result: Result, frame: pd.DataFrame, lin
     return pd.DataFrame(dict(zip((name, LOW, HIGH), columns, strict=False)), index=frame.index)
 
 
-def _check_can_predict(regression: Regression) -> None:
+def check_can_predict(regression: Regression) -> None:
+    """Refuse a model that lacks what only its sites know."""
     if regression.absorbs_sites:
         raise ValueError(
             "This model has a constant for each site, which that site alone knows: nothing can be predicted without it. Plan it without site "
@@ -204,7 +205,7 @@ def as_sklearn(regression: Regression, result: Result) -> Any:
     """A fitted pipeline of scikit-learn: the columns of the design from a data frame, and the model on them."""
     from roundelay.regression.sklearn_parts import DesignOf, fitted, piped
 
-    _check_can_predict(regression)
+    check_can_predict(regression)
     family = regression.distribution
     kind = (regression.family, "" if family is None else family.link)
     if kind not in AS_SKLEARN or "offset" in regression.terms.beside or regression.terms.response[0]:

@@ -27,12 +27,16 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SiteRows:
-    """The rows of a site without an empty cell in a column of the regression; `dropped` rows had one, `dropped_by` column each."""
+    """The rows of a site without an empty cell in a column of the regression; `dropped` rows had one, `dropped_by` column each.
+
+    `converted` says in words which columns were in another unit, and how they were converted.
+    """
 
     regression: Regression
     frame: pd.DataFrame
     dropped: int = 0
     dropped_by: tuple[int, ...] = ()
+    converted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dropped_by:

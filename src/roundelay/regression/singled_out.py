@@ -16,6 +16,7 @@ import numpy as np
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
+from roundelay.regression.sums import ENDS
 
 # What rounding may do to a number of rows.
 NEARLY = 1e-6
@@ -54,7 +55,7 @@ def _by_columns(rows: SiteRows, least: int) -> Iterator[str]:
     for name, column in zip(regression.design_names, _design(rows).T, strict=True):
         if name.startswith(levels) and ":" not in name:
             continue  # whose rows are counted
-        if any(name.startswith(spline) for spline in regression.terms.splines):
+        if ":" not in name and any(name.startswith(spline) for spline in regression.terms.splines):
             continue  # with many unknowns, which are counted where all rows are
         others = int((column != np.median(column)).sum())
         if 0 < others < least if name in plain else _is_about_few(column, least):
@@ -66,9 +67,17 @@ def _by_columns(rows: SiteRows, least: int) -> Iterator[str]:
 
 
 def _design(rows: SiteRows) -> Matrix:
-    """Splines have some knots, which do not matter here."""
-    splines = rows.regression.terms.splines
-    return rows.design({written: np.linspace(0.0, 1.0, one.inside + 2).tolist() for written, one in splines.items()})
+    """Splines have the knots that these rows alone would give them."""
+    splines = rows.regression.terms.splines.items()
+    return rows.design(
+        {written: _own_knots(rows.frame[one.column].to_numpy(np.float64), one.inside + 2) for written, one in splines}
+    )
+
+
+def _own_knots(values: Vector, count: int) -> tuple[float, ...]:
+    """Quantiles, each a little above the one before."""
+    knots = np.quantile(values, np.linspace(*ENDS, count))
+    return tuple((knots + np.arange(count) * NEARLY * max(1.0, float(np.abs(knots).max()))).tolist())
 
 
 # Comparisons by how they are written, for each set of columns that they are of.

@@ -236,7 +236,7 @@ def changes(before: RingPlan, after: RingPlan) -> tuple[str, ...]:
 
 
 def _levels(plan: RingPlan) -> list[tuple[object, ...]]:
-    """What kind of values the columns have, which does not make them others."""
+    """What kind of values the columns have, and how others become those, which does not make them other columns."""
     return [(column.values, column.levels, column.conversions) for column in plan.task.columns]
 
 

@@ -195,6 +195,7 @@ class Task:
             details = [
                 *([f"ridge {one.ridge:g}"] if one.ridge else []),
                 *([f"lasso {one.lasso:g}"] if one.lasso else []),
+                *([f"as much of it as {one.folds} folds of the rows say"] if one.folds else []),
                 *([f"standard errors {one.errors}"] if one.errors != "model" else []),
                 *([f"the rows described by {one.by}"] if one.by else ["the rows described"] if one.table_one else []),
                 *(["with a look at how well it fits"] if one.diagnostics else []),

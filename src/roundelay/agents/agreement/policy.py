@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roundelay.agents.agreement.disk import PRIVATE, read_at_most, write_new
 from roundelay.agents.agreement.plan import RingPlan
@@ -22,7 +21,6 @@ from roundelay.agents.agreement.signed_text import parsed
 from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.masks import mask_grid
 from roundelay.networks.network_checks import join_names
-from roundelay.regression.columns import Column
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.singled_out import singled_out
@@ -71,6 +69,13 @@ allowed_families = {allowed_families}
 # rows of this site.
 least_rows_a_level = {least_rows_a_level}
 
+# Whether rows of this site may be the only ones with a level: what is told of the level is then of this site alone.
+lone_levels = {lone_levels}
+
+# Whether numbers of this site that are in another unit than the agreed one may be converted as the plan says. See first that
+# it says so rightly: by a factor that is far too large this site's numbers would stand out of every sum.
+conversions = {conversions}
+
 # A regression may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
 # nearly as many unknowns as rows tells the rows.
 most_parameters_per_row = {most_parameters_per_row}
@@ -109,11 +114,26 @@ class Policy:
     allowed_columns: tuple[str, ...] = (ALL,)
     allowed_families: tuple[str, ...] = (ALL,)
     least_rows_a_level: int = 5
+    lone_levels: bool = False
+    conversions: bool = False
     most_parameters_per_row: float = 0.1
 
 
 # For one who has the data of all sites, as in a rehearsal: there is nobody to hide anything from.
-ANYTHING = Policy(2, 1, 2, MOST, math.inf, 0.0, 0, True, least_rows_a_level=1, most_parameters_per_row=math.inf)
+ANYTHING = Policy(
+    2,
+    1,
+    2,
+    MOST,
+    math.inf,
+    0.0,
+    0,
+    True,
+    least_rows_a_level=1,
+    lone_levels=True,
+    conversions=True,
+    most_parameters_per_row=math.inf,
+)
 
 
 class OwnData(NamedTuple):
@@ -259,11 +279,19 @@ def refused_regression(policy: Policy, regression: Regression) -> tuple[str, ...
 
 
 def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
-    """What of a site's own rows does not keep to its policy: levels that few of them have, and what else is about few of them.
+    """What of a site's own rows does not keep to its policy, before anything of them is told.
 
-    It is for the site's own eyes.
+    Conversions, levels that few of the rows have, and what else is about few of them. It is for the site's own eyes.
     """
-    return (*_rare_levels(policy, rows), *_singled_out(policy, rows))
+    return (*_conversions(policy, rows), *_rare_levels(policy, rows), *_singled_out(policy, rows))
+
+
+def _conversions(policy: Policy, rows: SiteRows) -> Iterator[str]:
+    if rows.converted and not policy.conversions:
+        yield (
+            f"The plan converts {join_names(rows.converted)} at this site, and its policy lets no plan do so (conversions): look whether that is "
+            "right, since by a wrong factor this site's numbers would stand out of every sum; or convert the file."
+        )
 
 
 def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[str]:
@@ -275,64 +303,108 @@ def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[str]:
         )
 
 
-def _rare_levels(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
-    """Levels that few rows have, in a group of Table 1 too."""
-    few = []
-    for column in (one for one in rows.regression.columns if one.values == "levels"):
-        codes, enough = np.asarray(rows.frame[column.name].cat.codes), {*column.levels}
-        for beside, group in _groups(rows, column):
-            for level, count in zip(
-                column.levels, np.bincount(codes[group], minlength=len(column.levels)).tolist(), strict=True
-            ):
-                if 0 < count < policy.least_rows_a_level and level in enough:
-                    few.append(f"{count} row{'s' * (count != 1)} with the level {level!r} of {column.name}{beside}")
-                    enough -= {level} if not beside else set()  # its parts are not said
-    if not few:
-        return ()
-    return (
-        f"This site has {_some(few)}, and its policy wants {policy.least_rows_a_level} of each level that it has (least_rows_a_level): what is "
-        "told of so few may tell of one. Join the level with another in the data, or let Table 1 be planned without groups.",
-    )
-
-
-def _groups(rows: SiteRows, column: Column) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """The rows of which Table 1 counts the levels of a column: all, and those of each group."""
-    yield "", np.ones(rows.count, bool)
-    by = next((one for one in rows.regression.columns if one.name == rows.regression.by), None)
-    if by is not None and by != column:
-        codes = np.asarray(rows.frame[by.name].cat.codes)
-        yield from (
-            (f" among those with the level {level!r} of {by.name}", codes == code)
-            for code, level in enumerate(by.levels)
+def _rare_levels(policy: Policy, rows: SiteRows) -> Iterator[str]:
+    few = _few_of_a_level(rows, policy.least_rows_a_level)
+    if few:
+        yield (
+            f"This site has {_some(few)}, and its policy wants {policy.least_rows_a_level} of each level that it has (least_rows_a_level): what is "
+            "told of so few may tell of one. Join the level with another in the data, or let Table 1 be planned without groups."
         )
 
 
-def refused_counts(policy: Policy, known: Known) -> tuple[str, ...]:
-    """What of the rows of all sites, as far as everybody has been told, does not keep to a policy: their number, and that of each level."""
-    found, unknowns = [], known.regression.dim + known.constants
+class LevelCount(NamedTuple):
+    """How many rows have a level of a column, all of them or those `beside` another level."""
+
+    column: str
+    level: str
+    rows: int
+    beside: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rows} row{'s' * (self.rows != 1)} with the level {self.level!r} of {self.column}{self.beside}"
+
+
+def _few_of_a_level(rows: SiteRows, least: int) -> list[LevelCount]:
+    """The levels that some rows have, but fewer than so many, in all rows or in a group of Table 1; of a rare level not its parts."""
+    few = [one for one in _level_counts(rows) if 0 < one.rows < least]
+    rare = {(one.column, one.level) for one in few}
+    by = next((one for one in rows.regression.columns if one.name == rows.regression.by), None)
+    for code, group in enumerate(() if by is None else by.levels):
+        inside = replace(rows, frame=rows.frame[np.asarray(rows.frame[by.name].cat.codes) == code])  # type: ignore[union-attr]
+        beside = f" among those with the level {group!r} of {rows.regression.by}"
+        few += [
+            one._replace(beside=beside)
+            for one in _level_counts(inside)
+            if 0 < one.rows < least and one.column != rows.regression.by and (one.column, one.level) not in rare
+        ]
+    return few
+
+
+def _level_counts(rows: SiteRows) -> list[LevelCount]:
+    return [
+        LevelCount(column.name, level, count)
+        for column in rows.regression.columns
+        if column.values == "levels"
+        for level, count in zip(
+            column.levels,
+            np.bincount(rows.frame[column.name].cat.codes, minlength=len(column.levels)).tolist(),
+            strict=True,
+        )
+    ]
+
+
+def refused_counts(policy: Policy, known: Known, own: SiteRows | None = None) -> tuple[str, ...]:
+    """What of the rows of all sites does not keep to a policy, by the counts that everybody has been told and this site's own rows."""
+    return tuple(_refused_counts(policy, known, own))
+
+
+def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Iterator[str]:
+    unknowns = known.regression.dim + known.constants
     if unknowns > policy.most_parameters_per_row * known.rows:
-        found.append(
+        yield (
             f"The regression has {unknowns:,} unknowns and all sites together {known.rows:,} rows, and this site's policy allows "
             f"{policy.most_parameters_per_row:g} unknowns for each row (most_parameters_per_row)."
         )
-    few = []
-    for column in known.regression.columns:
-        if column.values == "levels":
-            counts = known.told("counts")[column.name].reshape(-1, len(column.levels)).sum(axis=0)
-            few += [
-                f"{count:.0f} row{'s' * (count != 1)} with the level {level!r} of {column.name}"
-                for level, count in zip(column.levels, counts.tolist(), strict=True)
-                if 0.5 < count < policy.least_rows_a_level
-            ]
-    if few:
-        found.append(
-            f"All sites together have {_some(few)}, and this site's policy wants {policy.least_rows_a_level} of each level (least_rows_a_level)."
+    counts = [
+        LevelCount(column.name, level, round(count))
+        for column in known.regression.columns
+        if column.values == "levels"
+        for level, count in zip(
+            column.levels,
+            known.told("counts")[column.name].reshape(-1, len(column.levels)).sum(axis=0).tolist(),
+            strict=True,
         )
-    return tuple(found)
+    ]
+    few = [one for one in counts if 0 < one.rows < policy.least_rows_a_level]
+    if few:
+        yield (
+            f"All sites together have {_some(few)}, and this site's policy wants {policy.least_rows_a_level} of each level "
+            "(least_rows_a_level)."
+        )
+    if own is None or policy.lone_levels:
+        return
+    lone = [one for one, mine in zip(counts, _level_counts(own), strict=True) if 0 < mine.rows == one.rows]
+    if lone:
+        yield (
+            f"No other site has rows with {_levels(lone)}, so that what is told of them is told of this site alone, which its policy does not "
+            "allow (lone_levels): let the formula have site in the place of a column that tells the sites apart."
+        )
 
 
-def _some(few: list[str]) -> str:
-    return join_names(few) if len(few) <= NAMED else f"{', '.join(few[:NAMED])} and {len(few) - NAMED} more such levels"
+def _levels(some: list[LevelCount]) -> str:
+    return _listed([f"the level {one.level!r} of {one.column}" for one in some])
+
+
+def _some(few: list[LevelCount]) -> str:
+    return _listed([str(one) for one in few])
+
+
+def _listed(words: list[str]) -> str:
+    return (
+        join_names(words)
+        if len(words) <= NAMED
+        else f"{', '.join(words[:NAMED])} and {len(words) - NAMED} more such levels"
+    )
 
 
 def _too_few(plan: RingPlan) -> str:

@@ -112,7 +112,7 @@ class LoadedModel:
 
         if self.regression is not None:
             return predicting.predictions(self.regression, self._result, frame, link)
-        self._check_has_features()
+        self.check_predicts()
         model = self.stored.model
         eta = numbers_of(frame, self.features) @ np.array([value for _, value in model.coefficients]) + model.intercept
         chances = problem_named(model.kind).needs_labels and not link
@@ -129,7 +129,7 @@ class LoadedModel:
         """A fitted pipeline of scikit-learn, which takes data frames with these columns."""
         if self.regression is not None:
             return predicting.as_sklearn(self.regression, self._result)
-        self._check_has_features()
+        self.check_predicts()
         from roundelay.regression.sklearn_parts import Chosen, fitted, piped
 
         model = self.stored.model
@@ -146,6 +146,10 @@ class LoadedModel:
             )
         return self.result
 
-    def _check_has_features(self) -> None:
+    def check_predicts(self) -> None:
+        """Refuse a model that says nothing of rows."""
         if self.stored.model.kind == CUSTOM:
             raise ValueError("This model is of an objective of the sites' own, which alone know what it predicts.")
+        if self.regression is not None:
+            _ = self._result
+            predicting.check_can_predict(self.regression)

@@ -55,29 +55,29 @@ def read_own_rows(path: str | Path, task: Task) -> OwnRows:
     if task.target is None:
         raise ValueError("A task of the kind custom has no columns: give the objective, not a data file.")
     columns = tuple(Column(column.name, column.unit) for column in (*task.features, task.target))
-    table, cells, gaps = _complete(Path(path), columns, task.missing)
+    table, cells, left = _complete(Path(path), columns, task.missing)
     features, target = np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
     if task.problem.needs_labels:
         target = _labels(table, target, task)
     for values in (features, target):
         values.setflags(write=False)
-    return OwnRows(features, target, gaps.rows)
+    return OwnRows(features, target, left.rows)
 
 
 def read_site_rows(path: str | Path, regression: Regression, missing: Missing = "refuse") -> SiteRows:
     """Read the rows of a regression, and nothing of columns that it does not name."""
-    frame, gaps = read_frame(path, regression.columns, missing)
-    return SiteRows(regression, frame, gaps.rows, gaps.by_column)
+    frame, left = read_frame(path, regression.columns, missing)
+    return SiteRows(regression, frame, left.rows, left.by_column, left.converted)
 
 
-def read_frame(path: str | Path, columns: Sequence[Column], missing: Missing = "refuse") -> tuple[pd.DataFrame, Gaps]:
+def read_frame(path: str | Path, columns: Sequence[Column], missing: Missing = "refuse") -> tuple[pd.DataFrame, Left]:
     """Read columns as they were agreed on: numbers, levels of which each is known, and dates as days since 1970-01-01.
 
     The index says on which line, or in which row, of the file each row stands.
     """
     import pandas as pd
 
-    table, cells, gaps = _complete(Path(path), columns, missing)
+    table, cells, left = _complete(Path(path), columns, missing)
     made: dict[str, Any] = {}
     for number, column in enumerate(columns):
         values = cells[:, number]
@@ -87,7 +87,7 @@ def read_frame(path: str | Path, columns: Sequence[Column], missing: Missing = "
             )
         else:
             made[column.name] = values
-    return pd.DataFrame(made, index=pd.Index(table.places, name=table.counted_in)), gaps
+    return pd.DataFrame(made, index=pd.Index(table.places, name=table.counted_in)), left
 
 
 def read_table(path: Path, choose: Choose) -> Table:
@@ -105,14 +105,15 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix.lower() in PARQUET or file.read(4) == b"PAR1"
 
 
-class Gaps(NamedTuple):
-    """How many rows were left out for an empty cell, and how many of them for one in each column."""
+class Left(NamedTuple):
+    """How many rows were left out for an empty cell, how many of them for one in each column, and in words which columns were converted."""
 
     rows: int
     by_column: tuple[int, ...]
+    converted: tuple[str, ...] = ()
 
 
-def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[Table, Matrix, Gaps]:
+def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[Table, Matrix, Left]:
     """The rows without an empty cell: where they stand, the columns as numbers, and how many others there were."""
     table = read_table(path, lambda header: find_columns(str(path), header, columns))
     cells = np.column_stack(Understood(table, tuple(columns)).values())
@@ -125,7 +126,17 @@ def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[
         dropped = f" without an empty cell: all {keep.size} were dropped" if keep.size else ""
         raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
     kept = replace(table, columns=(), places=table.places[keep])
-    return kept, cells[keep], Gaps(int((~keep).sum()), tuple(gaps.sum(axis=0).tolist()))
+    return kept, cells[keep], Left(int((~keep).sum()), tuple(gaps.sum(axis=0).tolist()), _converted(table, columns))
+
+
+def _converted(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+    pairs = zip(table.headings, columns, strict=True)
+    return tuple(
+        f"{column.name} from {heading.unit or 'no unit'} to {column.unit or 'no unit'} by {one.factor:g}·x{f' {one.offset:+g}' * (one.offset != 0.0)}"
+        for heading, column in pairs
+        for one in column.conversions
+        if one.unit == heading.unit != column.unit
+    )
 
 
 def _refuse_large(table: Table, cells: Matrix, columns: Sequence[Column]) -> None:

@@ -106,7 +106,9 @@ class RegressionFit:
 
     def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
         """Few rows with a level, here or at all sites; more unknowns than so many rows say."""
-        return refused_counts(policy, known_of(self.study, told)) if told else refused_rows(policy, self.rows)
+        return (
+            refused_counts(policy, known_of(self.study, told), self.rows) if told else refused_rows(policy, self.rows)
+        )
 
     def refusal(self, told: tuple[Vector, ...]) -> str:
         """Why nothing can be fitted, as everybody can see from these sums."""

@@ -78,6 +78,8 @@ def _print(read: Ledger) -> None:
         typer.echo(
             "  exact sums, without noise" if one.rho is None else f"  with noise: {_epsilon_in_words(spent([one]))}"
         )
+        for what in one.told:
+            typer.echo(f"  told to all: {what}")
         for finding in _overruled(read, one):
             typer.echo(f"  OVERRULED: {finding}")
 
@@ -96,6 +98,7 @@ def _content(read: Ledger, one: Added) -> dict[str, Any]:
         "rows": one.data.rows,
         "all_rows": read.rows_told(one),
         "rho": one.rho,
+        "told": list(one.told),
         "overruled": list(_overruled(read, one)),
     }
 

@@ -19,6 +19,7 @@ from roundelay.cli.ring.regressing import (
     Errors,
     Family,
     Features,
+    Folds,
     Heterogeneity,
     Least,
     Levels,
@@ -76,6 +77,7 @@ def plan(
     no_diagnostics: NoDiagnostics = False,
     heterogeneity: Heterogeneity = False,
     least: Least = USUAL_LEAST,
+    folds: Folds = 0,
     algorithm: Annotated[
         str,
         typer.Option(help="SealedLaps, which shows nobody anything but sums; or a method with one token, as PIADMM1."),
@@ -138,7 +140,7 @@ def plan(
             formula, target, features, family, reference or (), levels or (), convert or (), by,
             {
                 "link": link, "ridge": ridge, "lasso": lasso, "errors": errors, "table_one": not no_table_one,
-                "diagnostics": not no_diagnostics, "heterogeneity": heterogeneity, "least": least,
+                "diagnostics": not no_diagnostics, "heterogeneity": heterogeneity, "least": least, "folds": folds,
             },
         )  # fmt: skip
         fit, lasso = asked.task(sites, missing.value), 0.0

@@ -67,6 +67,12 @@ Heterogeneity = Annotated[
         help="Look whether the sites' own estimates differ by more than chance: sums of these are told.",
     ),
 ]
+Folds = Annotated[
+    int,
+    typer.Option(
+        help="Choose how much to shrink by so many folds of the rows: --ridge and --lasso then say in which proportion."
+    ),
+]
 Least = Annotated[int, typer.Option(help="Print no cell with fewer rows of all sites than this.")]
 
 

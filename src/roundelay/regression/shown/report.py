@@ -171,7 +171,8 @@ def _who(result: Result, origin: Origin | None) -> list[Markup]:
 
 
 def _disclosed(regression: Regression) -> list[Markup]:
-    told = [tag("li", {}, f"{one.tells[:1].upper()}{one.tells[1:]}.") for one in sums_of(regression)]
+    tells = dict.fromkeys(one.tells for one in sums_of(regression))  # the same is told by several
+    told = [tag("li", {}, f"{one[:1].upper()}{one[1:]}.") for one in tells]
     fit = tag(
         "li",
         {},
