@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.data.own_fit import NOTHING
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
 from roundelay.agents.protocol.holder import DeceivedError, Holder
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, Looking
@@ -59,6 +61,44 @@ def test_every_member_makes_the_result_of_the_pooled_rows(formula: str, family: 
     assert [one.loss for one in result.path] == pytest.approx([one.loss for one in pooled.path], rel=1e-9)
     kinds = [move.baton.purpose for move in moves if move.baton.phase == Phase.ASK and move.baton.step == 1]
     assert kinds[-2:] == [Asked.FIRST_LOOK, Asked.SECOND_LOOK] and not {*kinds[:-2]} & {*kinds[-2:]}
+
+
+# ---------------------------------------------------------------- whether it is a model for a site's own rows
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "column"),
+    [
+        ("length ~ age + sex", "gaussian", "length"),
+        ("ill ~ age + sex", "binomial", "ill"),
+        ("visits ~ age", "poisson", "visits"),
+    ],
+)
+def test_every_honest_site_sees_whether_the_model_is_one_for_its_rows(formula: str, family: str, column: str) -> None:
+    def own_fits(frames: Frames) -> list[Any]:
+        ring = holders(frames, regression_of(frames, formula, family))
+        list(hand_overs(ring))
+        ends = [(one, outcome_at(one)) for one in ring]
+        return [one.local.own_fit(one.held.estimate, end.model, NOTHING, one.held.told) for one, end in ends]
+
+    frames = Drawn(sites=5, rows=600).frames()
+    for one in own_fits(frames):
+        assert not one.bad and one.alone is not None and one.model < 1.1 * one.alone
+    liar = frames["site4"]
+    liar[column] = 1.0 - liar[column] if family == "binomial" else 100.0 * liar[column] ** 2
+    frames["site4"] = pd.concat([liar] * 6)
+    found = own_fits(frames)
+    assert all(one.bad for one in found[:4])
+
+
+def test_units_that_a_liar_has_spoilt_do_not_spoil_a_sites_own_fit() -> None:
+    frames = Drawn(sites=5, rows=150).frames()
+    frames["site4"]["age"] *= 1e7
+    ring = holders(frames, regression_of(frames, "length ~ age + sex", "gaussian"))
+    list(hand_overs(ring))
+    for one in ring[:4]:
+        found = one.local.own_fit(one.held.estimate, outcome_at(one).model, NOTHING, one.held.told)
+        assert found is not None and found.alone is not None and found.alone < found.nothing < 1.05 * found.model
 
 
 # ---------------------------------------------------------------- what can't be fitted

@@ -63,8 +63,8 @@ class Losses(Protocol):
     def equations(self) -> int:
         """How many predictors each row has."""
 
-    def value(self, eta: Matrix) -> float:
-        """What all rows add."""
+    def each(self, eta: Matrix) -> Vector:
+        """What each row adds."""
 
     def slopes(self, eta: Matrix) -> Matrix:
         """The derivative by each predictor."""
@@ -96,9 +96,9 @@ class FamilyLosses:
     def _at(self, eta: Matrix) -> Vector:
         return eta[:, 0] + self.offset
 
-    def value(self, eta: Matrix) -> float:
-        """Half of the deviance."""
-        return float(self.weight @ self.family.half_deviance(self._at(eta), self.response))
+    def each(self, eta: Matrix) -> Vector:
+        """Half of its deviance."""
+        return self.weight * self.family.half_deviance(self._at(eta), self.response)
 
     def slopes(self, eta: Matrix) -> Matrix:
         """Its derivative."""
@@ -151,12 +151,12 @@ class SoftmaxLosses:
         """Of each level in each row."""
         return softmax(self._all(eta), axis=1)
 
-    def value(self, eta: Matrix) -> float:
-        """−log of the likelihood."""
+    def each(self, eta: Matrix) -> Vector:
+        """−log of the chance of its level."""
         whole = self._all(eta)
         highest = whole.max(axis=1)
         logs = highest + np.log(np.exp(whole - highest[:, None]).sum(axis=1))
-        return float(self.weight @ (logs - whole[np.arange(len(eta)), self.levels]))
+        return self.weight * (logs - whole[np.arange(len(eta)), self.levels])
 
     def slopes(self, eta: Matrix) -> Matrix:
         """Chance less what was seen."""
@@ -215,7 +215,11 @@ class Linear:
 
     def value(self, w: Vector) -> float:
         """What all rows add."""
-        return self.losses.value(self.predictors(w))
+        return float(self.each(w).sum())
+
+    def each(self, w: Vector) -> Vector:
+        """What each row adds."""
+        return self.losses.each(self.predictors(w))
 
     def gradient(self, w: Vector) -> Vector:
         """Σ slopes ⊗ x."""
@@ -297,8 +301,12 @@ class Absorbed:
 
     def value(self, w: Vector) -> float:
         """L(w)."""
+        return float(self.each(w).sum())
+
+    def each(self, w: Vector) -> Vector:
+        """What each row adds, with the constants that suit them all best."""
         eta, losses = self._best(w)
-        return 0.0 if losses is None else losses.value(eta)
+        return np.zeros(len(eta)) if losses is None else losses.each(eta)
 
     def gradient(self, w: Vector) -> Vector:
         """∇L."""
@@ -349,7 +357,7 @@ def _best_constants(losses: Losses, eta: Matrix) -> Vector:
     """By Newton's method on a convex function of a few numbers, which does not depend on where anybody was before."""
     free = losses.free
     constants = np.zeros(losses.equations)
-    value = losses.value(eta)
+    value = float(losses.each(eta).sum())
     for _ in range(MOST_STEPS):
         at = eta + constants
         slope = losses.slopes(at).sum(axis=0)[free]
@@ -359,7 +367,7 @@ def _best_constants(losses: Losses, eta: Matrix) -> Vector:
         while True:
             trial = constants.copy()
             trial[free] += length * step
-            after = losses.value(eta + trial)
+            after = float(losses.each(eta + trial).sum())
             if after <= value + DECREASE * length * promised or length < 1e-12:
                 break
             # So near the end values say nothing any more: slopes do.

@@ -127,6 +127,15 @@ class SiteRows:
         kept = [names.index(name) for name in self.regression.design_names]
         return np.ascontiguousarray(matrix[:, kept])
 
+    def own_scaling(self, knots: Knots) -> Scaling:
+        """The units in which these rows by themselves are standardised."""
+        design, regression = self.design(knots), self.regression
+        is_constant = np.array([name == INTERCEPT for name in regression.design_names])
+        spread = design.std(axis=0)
+        centred = regression.has_intercept or regression.absorbs_sites
+        shift = np.where(is_constant | (not centred), 0.0, design.mean(axis=0))
+        return Scaling(shift, np.where(is_constant | ~(spread > 0.0), 1.0, spread))
+
     def likelihood(self, knots: Knots, scaling: Scaling) -> Likelihood:
         """What these rows say of the unknowns, in standardised units."""
         regression = self.regression

@@ -110,7 +110,9 @@ class RowsFit(WithoutLooks):
         """The first number of the first sum, behind that of the sites."""
         return round(told[0][1]) if told else None
 
-    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+    def own_fit(
+        self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
+    ) -> OwnFit | None:
         """How the ring's model does on these rows, against a fit to them alone."""
         return compare_rows(self.task, self.rows, model, regulariser)
 

@@ -91,7 +91,9 @@ class Local(Protocol):
     def standard(self, told: tuple[Vector, ...]) -> Standard | None:
         """The statistics of all rows of all sites that the sums tell; None where there are no rows."""
 
-    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+    def own_fit(
+        self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
+    ) -> OwnFit | None:
         """How the ring's solution does on this site's own data; None where that can't be told. `regulariser` is that of one site."""
 
 
@@ -173,7 +175,9 @@ class Known(WithoutLooks):
         """There are no rows."""
         return
 
-    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
+    def own_fit(
+        self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
+    ) -> OwnFit | None:
         """By the values of the function, where it has any."""
         return compare_values(self.function, fitted) if self.function.has_values else None
 

@@ -19,6 +19,7 @@ from roundelay.agents.data.reading import OwnRows
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import Problem, Regulariser
 from roundelay.problems.regularisers import NoRegulariser, composite_optimum
+from roundelay.regression.own_estimates import OwnLosses
 
 FOLDS, CERTAIN = 5, 3.0
 # With fewer rows nothing can be told from chance, and with more unknowns a fit would take long.
@@ -84,15 +85,17 @@ def compare_rows(task: Task, rows: OwnRows, model: Model, regulariser: Regularis
         by_model = _losses(task, np.nan_to_num(model.intercept + features @ slopes, nan=FARTHEST), target)
     by_nothing = _tried(task, features[:, :0], target, NOTHING)
     by_rows = None if task.dim > MOST_UNKNOWNS else _tried(task, features, target, regulariser)
-    if by_nothing is None:
-        return None
-    best = by_rows if by_rows is not None and by_rows.mean() < by_nothing.mean() else by_nothing
-    worse = by_model - 0.5 * (best + by_nothing)
-    chance = CERTAIN * float(worse.std(ddof=1)) / np.sqrt(rows.count)
-    alone = None if by_rows is None else float(by_rows.mean())
-    return OwnFit(
-        rows.count, float(by_model.mean()), alone, float(by_nothing.mean()), bool(worse.mean() > max(chance, 0.0))
-    )
+    return None if by_nothing is None else judged(OwnLosses(by_model, by_rows, by_nothing))
+
+
+def judged(losses: OwnLosses) -> OwnFit:
+    """Whether the model does less than half of what the rows alone could give, by more than chance."""
+    model, alone, nothing = losses
+    best = alone if alone is not None and alone.mean() < nothing.mean() else nothing
+    worse = model - 0.5 * (best + nothing)
+    chance = CERTAIN * float(worse.std(ddof=1)) / np.sqrt(len(model))
+    mean = None if alone is None else float(alone.mean())
+    return OwnFit(len(model), float(model.mean()), mean, float(nothing.mean()), bool(worse.mean() > max(chance, 0.0)))
 
 
 def _tried(task: Task, features: Matrix, target: Vector, regulariser: Regulariser) -> Vector | None:

@@ -13,11 +13,13 @@ import numpy as np
 from roundelay.agents.agreement.policy import Policy, refused_counts, refused_rows
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model
+from roundelay.agents.data.own_fit import FOLDS, LEAST_ROWS, OwnFit, judged
 from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import OwnProblem, Regulariser
 from roundelay.regression.choosing import Chosen, numbers_of_folds
 from roundelay.regression.columns import Column
+from roundelay.regression.own_estimates import own_losses
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.result import Result
 from roundelay.regression.rows import SiteRows
@@ -26,7 +28,6 @@ from roundelay.regression.sums import AFTER, Known, full
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import Task
-    from roundelay.agents.data.own_fit import OwnFit
     from roundelay.agents.data.statistics import Standard
 
 
@@ -155,9 +156,20 @@ class RegressionFit:
             self._folds.append(self.study.folds(self.rows, known_of(self.study, told)))
         return self._folds[0](points)
 
-    def own_fit(self, fitted: Vector, model: Model, regulariser: Regulariser) -> OwnFit | None:
-        """It is not told how well the model fits these rows alone."""
-        return None
+    def own_fit(
+        self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
+    ) -> OwnFit | None:
+        """By the rows' own losses; of survival there are none."""
+        known, rows = known_of(self.study, told), self.rows
+        if rows.count < LEAST_ROWS:
+            return None
+        # A fit to these rows alone goes by their own units: those of all rows may be somebody's lie.
+        own = rows.own_scaling(known.knots)
+        losses = own_losses(
+            rows.likelihood(known.knots, known.scaling), lambda kept: rows.without(~kept).likelihood(known.knots, own),
+            np.asarray(fitted), self.study.regression.spared, FOLDS,
+        )  # fmt: skip
+        return None if losses is None else judged(losses)
 
 
 ROUNDING = 1e-9

@@ -312,7 +312,9 @@ class Site:
         ending = self._end(signed, agent.station.holder)
         assert self.watch is not None
         self.watch.model = StoredModel(ending.model, ending.notes, 5, ending.result, signed.plan.task.regression)
-        own_fit = await asyncio.to_thread(self._own_fit, signed.plan, ending)  # meanwhile the others are answered
+        own_fit = await asyncio.to_thread(
+            self._own_fit, signed.plan, ending, agent.station.holder.held.told
+        )  # meanwhile the others are answered
         return replace(ending, own_fit=own_fit)
 
     def _end(self, signed: SignedPlan, holder: Holder) -> Ending:
@@ -346,12 +348,12 @@ class Site:
             write_model(self.options.model, model, notes, result, plan.task.regression)
         return Ending(model, notes, held.estimate, result=result)
 
-    def _own_fit(self, plan: RingPlan, ending: Ending) -> OwnFit | None:
+    def _own_fit(self, plan: RingPlan, ending: Ending, told: tuple[Vector, ...]) -> OwnFit | None:
         """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
         regulariser: Any = NOTHING if plan.task.regression else getattr(plan.algorithm, "regulariser", NOTHING)
         if hasattr(regulariser, "weight"):  # that of the ring is for N times the pooled function
             regulariser = replace(regulariser, weight=regulariser.weight / plan.agents)
-        found = self.local.own_fit(ending.estimate, ending.model, regulariser)
+        found = self.local.own_fit(ending.estimate, ending.model, regulariser, told)
         if found is not None:
             write_whole(self.home / OWN_FIT, msgspec.json.encode(found))
             self.log("own fit", bad=found.bad)
