@@ -92,13 +92,18 @@ def test_every_honest_site_sees_whether_the_model_is_one_for_its_rows(formula: s
 
 
 def test_units_that_a_liar_has_spoilt_do_not_spoil_a_sites_own_fit() -> None:
-    frames = Drawn(sites=5, rows=150).frames()
-    frames["site4"]["age"] *= 1e7
-    ring = holders(frames, regression_of(frames, "length ~ age + sex", "gaussian"))
-    list(hand_overs(ring))
-    for one in ring[:4]:
-        found = one.local.own_fit(one.held.estimate, outcome_at(one).model, NOTHING, one.held.told)
-        assert found is not None and found.alone is not None and found.alone < found.nothing < 1.05 * found.model
+    def first_site(frames: Frames) -> Any:
+        ring = holders(frames, regression_of(frames, "length ~ age + sex", "gaussian"))
+        list(hand_overs(ring))
+        one = ring[0]
+        return one.local.own_fit(one.held.estimate, outcome_at(one).model, NOTHING, one.held.told)
+
+    frames = Drawn(sites=4, rows=100).frames()
+    honest = first_site(frames)
+    frames["site3"]["age"] *= 1e6
+    spoilt = first_site(frames)
+    assert (spoilt.alone, spoilt.nothing) == pytest.approx((honest.alone, honest.nothing), rel=1e-9)
+    assert spoilt.model > 1.2 * honest.model
 
 
 # ---------------------------------------------------------------- what can't be fitted
