@@ -13,8 +13,10 @@ from roundelay.agents.agreement.plan import Stopping, Task
 from roundelay.agents.agreement.policy import Policy, refused_rows
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.regressing import RegressionFit
+from roundelay.regression.choosing import dealt
 from roundelay.regression.pooled import glm, rows_of
 from roundelay.regression.singled_out import between
+from roundelay.regression.study import Study
 from tests.agents.conftest import invited, site
 from tests.agents.hospitals import NAMES, SEALED, Hospitals
 from tests.agents.regression_rings import Drawn, Frames, regression_of
@@ -88,6 +90,22 @@ def test_a_number_that_few_have_is_as_a_level_that_few_have() -> None:
         frame["flag"] = 0.0
     frames[SITE].loc[ROW, "flag"] = 1.0
     assert {name for name, said in refused(frames, "length ~ age + flag").items() if said} == {SITE}
+
+
+def test_folds_of_a_few_rows_are_refused() -> None:
+    """What the rows outside each fold say at one point: the sum of all of them tells what all rows say, and so what each fold does."""
+    frames, formula, dim = Drawn(rows=24).frames(), "length ~ age + dose", 3
+    regression = regression_of(frames, formula, "gaussian", ridge=0.1, folds=8)
+    sites = {name: rows_of(regression, frame, name) for name, frame in frames.items()}
+    study, totals = Study(regression), ()
+    while not (known := study.known(totals, len(sites))).has("products"):
+        totals = (*totals, np.sum([study.summand(one, known) for one in sites.values()], axis=0))
+    told = np.sum([study.folds(one, known)(np.zeros(8 * dim)) for one in sites.values()], axis=0).reshape(8, -1)
+    fold = told[:, 0].sum() / 7 - told[3, 0]
+    assert round(fold) == sum(int((dealt(one.count, 8) == 3).sum()) for one in sites.values()) < 20
+    said = {name: refused_rows(Policy(), one) for name, one in sites.items()}
+    assert {name for name, found in said.items() if found} == {"site0", "site1", "site2"}
+    assert "leaves rows out in 8 folds" in said["site0"][0]
 
 
 def between_limits(frames: Frames, first: str, second: str) -> list[str]:

@@ -283,7 +283,18 @@ def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
 
     Conversions, levels that few of the rows have, and what else is about few of them. It is for the site's own eyes.
     """
-    return (*_conversions(policy, rows), *_rare_levels(policy, rows), *_singled_out(policy, rows))
+    return (
+        *_conversions(policy, rows), *_rare_levels(policy, rows), *_singled_out(policy, rows), *_small_folds(policy, rows),
+    )  # fmt: skip
+
+
+def _small_folds(policy: Policy, rows: SiteRows) -> Iterator[str]:
+    folds = rows.regression.folds
+    if folds and rows.count // folds < policy.least_rows_a_level:
+        yield (
+            f"The plan leaves rows out in {folds} folds, which are fewer than {policy.least_rows_a_level} of this site each, and its policy does not "
+            "allow that (least_rows_a_level): what is told with and without a fold tells of its rows. Plan with fewer folds."
+        )
 
 
 def _conversions(policy: Policy, rows: SiteRows) -> Iterator[str]:
