@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from roundelay.regression.result import Strength
 from roundelay.regression.shown.broom import as_csv, glance, tidy
 from roundelay.regression.shown.numbers import aligned, chance, fixed, short
+from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.printed import printed
 from roundelay.regression.shown.tables import coefficients, in_words
 from tests.shown.examples import binomial, cox, hostile, logit
@@ -58,7 +60,7 @@ def test_what_is_not_known_of_any_coefficient_has_no_column() -> None:
     [
         (chance(0.0), "<0.001"), (chance(0.00049), "<0.001"), (chance(0.0006), "0.001"), (chance(0.05), "0.050"),
         (fixed(-0.00000001, 3), "−1.00e−08"), (fixed(-0.0004, 3), "0.000"), (fixed(float("inf"), 2), "∞"),
-        (fixed(123456.7, 1), "123,456.7"), (fixed(None, 2), "–"), (short(20.0), "20"), (short(0.000012345), "1.23e−05"),
+        (fixed(123456.7, 1), "123,456.7"), (fixed(None, 2), "–"), (short(20.0), "20"), (short(0.0012345), "0.0012345"), (short(0.000012345), "1.23e−05"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_as_people_do(written: str, expected: str) -> None:
@@ -84,6 +86,15 @@ def test_the_text_has_every_part_and_small_counts_are_not_in_it() -> None:
     assert re.search(r"^prio +<5$", text, re.MULTILINE)
     assert "hazard ratio" in printed(cox()) and "Kaplan" in printed(cox())
     assert re.search("Converged: +NO", printed(binomial(converged=False)))
+
+
+def test_the_path_of_a_penalty_says_which_strength_was_taken() -> None:
+    path = tuple(Strength(2.0**-power, 0.5 + 0.01 * (power - 3) ** 2, 0.02, float(power)) for power in range(6))
+    result = binomial(path=path, strength=0.125)
+    assert [line for line in printed(result).splitlines() if line.endswith("taken")] == [
+        "          0.125   0.5000       0.0200            3.0   taken"
+    ]
+    assert "penalty" in [one.name for one in pictures_of(result)]
 
 
 def test_words_of_others_move_no_cursor() -> None:

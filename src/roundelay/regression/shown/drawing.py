@@ -160,9 +160,10 @@ def plot(
     height: float = 300.0,
     below: float = 42.0,
     log_y: bool = False,
+    log_x: bool = False,
 ) -> Frame:
     """An empty plot over these numbers."""
-    return Frame(Scale(*x, 44.0, WIDTH - 10.0), Scale(*y, height - below, 26.0, log_y), height, *labels)
+    return Frame(Scale(*x, 44.0, WIDTH - 14.0, log_x), Scale(*y, height - below, 26.0, log_y), height, *labels)
 
 
 def drawing(name: str, height: float, said: str, parts: list[Markup]) -> Markup:

@@ -41,7 +41,7 @@ def short(value: float | None, digits: int = 5) -> str:
     if math.isinf(value) or (value == round(value) and abs(value) < 10.0**digits):
         return fixed(value, 0)
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    return _signed(f"{value:.{digits - 1}e}") if decimals > digits + 4 else fixed(value, min(decimals, digits))
+    return _signed(f"{value:.{digits - 1}e}") if decimals > digits + 4 else fixed(value, decimals)
 
 
 def _signed(written: str) -> str:

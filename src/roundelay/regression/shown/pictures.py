@@ -35,7 +35,15 @@ _ROW, _ABOVE = 40.0, 20.0
 
 def pictures_of(result: Result) -> tuple[Picture, ...]:
     """All that a result has, in the order in which they are looked at."""
-    found = [forest(result), calibration(result), roc(result), residuals(result), survival(result), convergence(result)]
+    found = [
+        forest(result),
+        calibration(result),
+        roc(result),
+        residuals(result),
+        survival(result),
+        penalty(result),
+        convergence(result),
+    ]
     return tuple(one for one in found if one is not None)
 
 
@@ -106,10 +114,10 @@ def _forest_scale(
         low = max(min(neutral, *(three[1] for three in triples)), min(middles) / 30.0)
         high = min(max(neutral, *(three[2] for three in triples)), max(middles) * 30.0)
         room = max(math.log(max(high, 1e-300) / max(low, 1e-300)) * 0.04, 0.02)
-        return Scale(max(low, 1e-300) * math.exp(-room), high * math.exp(room), 8.0, WIDTH - 8.0, True)
+        return Scale(max(low, 1e-300) * math.exp(-room), high * math.exp(room), 14.0, WIDTH - 14.0, True)
     low, high = min(neutral, *(three[1] for three in triples)), max(neutral, *(three[2] for three in triples))
     room = 0.04 * (high - low) or 1.0
-    return Scale(low - room, high + room, 8.0, WIDTH - 8.0)
+    return Scale(low - room, high + room, 14.0, WIDTH - 14.0)
 
 
 def _forest_row(term: Term, said: str, three: tuple[float, ...], scale: Scale, top: float) -> list[Markup]:
@@ -291,4 +299,30 @@ def convergence(result: Result) -> Picture | None:
     return Picture(
         "convergence", "How it converged", frame.drawn("convergence", f"The slope fell from {short(slopes[0][1], 3)} to {short(slopes[-1][1], 3)} in {len(slopes)} questions."),
         "Each question goes round to all sites once. At the best coefficients the slope is 0.",
+    )  # fmt: skip
+
+
+def penalty(result: Result) -> Picture | None:
+    """What rows lost that were left out of the fit, over how strong the penalty was."""
+    path = sorted(result.path, key=lambda one: one.factor)
+    if len(path) < 2:
+        return None
+    ends = [(one.loss - one.error, one.loss + one.error) for one in path]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    room = 0.05 * (high - low) or 1.0
+    labels = ("times the planned penalty", "mean loss of rows left out")
+    frame = plot((path[0].factor, path[-1].factor), (low - room, high + room), labels, log_x=True)
+    for one, (below, above) in zip(path, ends, strict=True):
+        x = frame.x.at(one.factor)
+        frame.marks.append(line((x, x), (frame.y.at(below), frame.y.at(above)), "grid"))
+        said = f"{short(one.factor, 3)} times: {short(one.loss, 4)}, {short(one.slopes, 3)} coefficients"
+        frame.marks.append(dot(x, frame.y.at(one.loss), said, radius=2.5))
+    taken = result.strength
+    if taken is not None:
+        x = frame.x.at(taken)
+        frame.marks.append(line((x, x), (frame.y.begin, frame.y.end), "neutral"))
+    return Picture(
+        "penalty", "How strong the penalty is", frame.drawn("penalty", f"The loss of rows left out, at {len(path)} strengths of the penalty."),
+        "Rows were left out of the fit in turn, and then predicted: the strength with the least loss was taken, on the dashed line. "
+        "Lines are a standard error to both sides.",
     )  # fmt: skip

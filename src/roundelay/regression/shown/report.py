@@ -45,7 +45,9 @@ def report(result: Result, regression: Regression | None = None, origin: Origin 
     parts = [
         _head(result, regression, origin),
         _section("Coefficients", _table(tables_of(result)[0], hidden=True)),
-        _section("In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival"))),
+        _section(
+            "In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival", "penalty"))
+        ),
         *(_section(one.title, _table(one, hidden=True)) for one in tables_of(result)[1:]),
         _section("How it was fitted", *_course(result, origin)),
         _section("Who took part", *_who(result, origin)),

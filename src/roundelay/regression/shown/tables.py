@@ -43,6 +43,8 @@ def tables_of(result: Result) -> tuple[Table, ...]:
         found.append(_heterogeneity(result))
     if result.survival:
         found.append(_survival(result))
+    if result.path:
+        found.append(_path(result))
     return tuple(found)
 
 
@@ -252,4 +254,21 @@ def _survival(result: Result) -> Table:
         "survival", "Survival (Kaplan and Meier, on agreed bins of time)",
         ("until", "at risk", "events", "survive", f"{100.0 * result.level:g} % from", "to"), rows,
         f"{UNKNOWN}: too few rows to be shown, at risk or with an event." if any(one.events is None for one in result.survival) else "", words=0,
+    )  # fmt: skip
+
+
+def _path(result: Result) -> Table:
+    rows = tuple(
+        (
+            short(one.factor, 4),
+            fixed(one.loss, places(one.error)),
+            fixed(one.error, places(one.error)),
+            fixed(one.slopes, 1),
+            "taken" if one.factor == result.strength else "",
+        )
+        for one in result.path
+    )
+    return Table(
+        "penalty", "How strong the penalty is", ("times the plan's", "loss", "std. error", "coefficients", ""), rows,
+        "The mean loss of rows that were left out of the fit, and how many coefficients were not 0 on the average.", words=0,
     )  # fmt: skip
