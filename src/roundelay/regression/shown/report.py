@@ -139,7 +139,10 @@ def _cell(cell: str, place: int, words: int) -> Markup:
 
 
 def _course(result: Result, origin: Origin | None) -> list[Markup]:
-    said = f"{plural(result.questions, 'question')} went round to all sites; each added its answer under a mask, so that only the sum was ever seen."
+    said = (
+        f"The fit took {plural(result.questions, 'question')} to all sites, and sums before and after it. Each site added its answer under a "
+        "mask, so that only the sum over all sites was ever seen."
+    )
     parts = [tag("p", {}, said)]
     if origin is not None and origin.reason:
         parts.append(tag("p", {}, origin.reason))
