@@ -14,6 +14,7 @@ from roundelay.kernels import DIM, Cube, Matrix, Numbers, Part, Vector, dot, eac
 from roundelay.problems.problem import check_agent, check_penalty, total_gradient
 from roundelay.problems.row_problem import Loss, RowProblem
 from roundelay.problems.rows import Weights, check_sizes, read_weights
+from roundelay.problems.solving import MOST_FACTORED, solver_of_triangle
 from roundelay.registry import register
 
 # A literal that `LeastSquares.kernel` sets: the rank of every H_i where they all have the same, or 0.
@@ -206,6 +207,9 @@ class LeastSquares(RowProblem):
     def objective_gaps(self, points: Matrix) -> Vector:
         """Σ f_i(x) − Σ f_i(x*) = ½(x − x*)'H(x − x*): no cancellation however close x is."""
         offsets = points - self.optimum
+        if self.dim > min(len(self.rows.targets), MOST_FACTORED):  # H would be larger than the rows
+            ridges = self.agents * self.ridge * (offsets**2).sum(axis=1)
+            return 0.5 * ((self.rows.features @ offsets.T) ** 2).T @ self.scales[self.rows.owners] + 0.5 * ridges
         return 0.5 * np.einsum("kp,pq,kq->k", offsets, self._total_hessian, offsets)
 
     @cached_property
@@ -215,21 +219,28 @@ class LeastSquares(RowProblem):
         weighted = rows.features * self.scales[rows.owners][:, None]
         return rows.features.T @ weighted + self.agents * self.ridge * np.eye(self.dim)
 
-    @cached_property
-    def optimum(self) -> Vector:
+    def minimiser(self) -> Vector:
         """x*, the minimiser of Σ f_i (that of least norm, where there are several)."""
         rows, root = self.rows, np.sqrt(self.scales[self.rows.owners])
+        if self.dim > MOST_FACTORED:
+            return self._minimiser_by_iterations()
         # R'R = H by a QR decomposition of the rows, which halves the digits that H itself would lose.
         triangle = np.asarray(np.linalg.qr(rows.features * root[:, None], mode="r"))
         ridge = np.sqrt(self.agents * self.ridge) * np.eye(self.dim)
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, ridge]), mode="r"))
+        solve = solver_of_triangle(triangle)
         x = np.zeros(self.dim)
         for _ in range(3):  # the first pass solves, the others refine by the residual of the data itself
-            pull = -total_gradient(self, x)
-            half = np.linalg.lstsq(triangle.T, pull, rcond=None)[0]
-            x = x + np.linalg.lstsq(triangle, half, rcond=None)[0]
-        x.setflags(write=False)
+            x = x + solve(-total_gradient(self, x))
         return x
+
+    def _minimiser_by_iterations(self) -> Vector:
+        """The same by LSMR, which asks for nothing but products with the rows."""
+        from scipy.sparse.linalg import lsmr
+
+        root, damp = np.sqrt(self.scales[self.rows.owners]), np.sqrt(self.agents * self.ridge)
+        rows, right = self.rows.features * root[:, None], root * self.rows.targets
+        return np.asarray(lsmr(rows, right, damp, 1e-15, 1e-15, 0.0, 20 * self.dim)[0], np.float64)
 
     @cached_property
     def L(self) -> float:  # noqa: N802
@@ -239,6 +250,8 @@ class LeastSquares(RowProblem):
     @cached_property
     def mu(self) -> float:
         """The strong convexity of the mean function (1/N) Σ f_i."""
+        if len(self.rows.targets) < self.dim:
+            return float(self.ridge)
         return float(max(np.linalg.eigvalsh(self._total_hessian)[0] / self.agents, self.ridge))
 
     def kernel(self) -> Part:

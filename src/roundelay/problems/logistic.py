@@ -16,7 +16,7 @@ from roundelay.problems.problem import LogisticRows
 from roundelay.problems.row_kernel import FUNCTIONS, PER_AGENT, RowNumbers
 from roundelay.problems.row_problem import Loss, RowProblem
 from roundelay.problems.rows import Rows, Weights, check_sizes, read_rows
-from roundelay.problems.solving import newton, widths_of
+from roundelay.problems.solving import MOST_FACTORED, newton, widths_of
 from roundelay.registry import register
 
 
@@ -81,7 +81,7 @@ class Logistic(RowProblem):
                 f"Agent {agent} has the label {rows.targets[row]:g} in row {row - rows.starts[agent]}: labels must be -1 or 1 "
                 "(from 0 and 1 they come by 2 * labels - 1)."
             )
-        if not self.separable:
+        if not self.separable and self.ridge == 0.0:
             _ = self.optimum  # finds out now whether there is one
 
     @classmethod
@@ -109,8 +109,7 @@ class Logistic(RowProblem):
         """The rows t_ij·o_ij, which an attack may find one by one."""
         return LogisticRows(self.signed, self.rows.starts, self.ridge)
 
-    @cached_property
-    def optimum(self) -> Vector:
+    def minimiser(self) -> Vector:
         """x*, the minimiser of Σ f_i (that of least norm, where there are several)."""
 
         def slope(x: Vector) -> Vector:
@@ -118,11 +117,13 @@ class Logistic(RowProblem):
                 raise ValueError(self._separable())
             return self.total_gradient(x)
 
-        x, converged = newton(slope, self.total_hessian, self.signed, np.zeros(self.dim))
+        x, converged = newton(slope, self.curvature_at, self.signed, np.zeros(self.dim))
         # Where the loss is flat in some direction, that may be a minimiser at infinity.
-        hessian = self.total_hessian(x)
-        widths = widths_of(hessian)
-        flat = self.ridge == 0.0 and np.linalg.cond(hessian / np.outer(widths, widths)) > 1e10
+        flat = False
+        if self.ridge == 0.0 and self.dim <= MOST_FACTORED:
+            hessian = self.total_hessian(x)
+            widths = widths_of(hessian)
+            flat = bool(np.linalg.cond(hessian / np.outer(widths, widths)) > 1e10)
         if self.ridge == 0.0 and (flat or not converged) and _can_be_separated(self.signed):
             raise ValueError(self._separable())
         if not converged:
@@ -132,7 +133,6 @@ class Logistic(RowProblem):
             )
         if flat:  # of all minimisers, the one of least norm
             x = np.asarray(np.linalg.lstsq(self.signed, self.signed @ x, rcond=None)[0], np.float64)
-        x.setflags(write=False)
         return x
 
     def kernel(self) -> Part:

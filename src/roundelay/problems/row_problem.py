@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -13,7 +14,7 @@ from roundelay.kernels import Matrix, Numbers, Part, Vector
 from roundelay.problems.problem import ProblemBase, check_agent, check_penalty
 from roundelay.problems.row_kernel import FUNCTIONS, PER_AGENT, RowNumbers, curvature_of_row, slope_of_row
 from roundelay.problems.rows import Rows, Weights, check_ridge, check_sizes, read_rows, read_weights
-from roundelay.problems.solving import newton, optimum_by_points
+from roundelay.problems.solving import MOST_DENSE, MOST_FACTORED, newton, optimum_by_points
 from roundelay.registry import registered
 
 
@@ -176,11 +177,39 @@ class RowProblem(ProblemBase):
 
     @cached_property
     def optimum(self) -> Vector:
-        """x*, a minimiser of Σ f_i."""
-        curvature = self.agents * self.L
-        x = optimum_by_points(self.total_gradient, self.total_hessian, self.rows.features, self.width, curvature)
+        """x*, a minimiser of Σ f_i; where there are many unknowns, looked for in the span of the rows, which may be much smaller."""
+        if len(self.rows.targets) < self.dim and self.dim > MOST_DENSE:
+            basis, inner = self.in_the_span_of_rows()
+            x = basis @ inner.minimiser()
+        else:
+            x = self.minimiser()
         x.setflags(write=False)
         return x
+
+    def minimiser(self) -> Vector:
+        """A minimiser of Σ f_i, found among all unknowns."""
+        curvature = self.agents * self.L
+        return optimum_by_points(self.total_gradient, self.curvature_at, self.rows.features, self.width, curvature)
+
+    def in_the_span_of_rows(self) -> tuple[Matrix, Self]:
+        """Q with orthonormal columns that span all rows, and the problem of w where x = Qw: as many unknowns as there are rows."""
+        basis, triangle = np.linalg.qr(self.rows.features.T)
+        blocks = np.split(triangle.T, self.rows.starts[1:-1])
+        return np.asarray(basis), cast(Self, replace(cast(Any, self), features=blocks))
+
+    def curvature_at(self, x: Vector) -> Any:
+        """Σ ∇²f_i(x): a matrix, or where that would be too large what it makes of a vector."""
+        if self.dim <= MOST_FACTORED:
+            return self.total_hessian(x)
+        from scipy.sparse.linalg import LinearOperator
+
+        bends = self._row_scales * self.loss.curvature(self.own, self.rows.features @ x, self.rows.targets)
+        ridge, features = self.agents * self.ridge, self.rows.features
+
+        def times(direction: Vector) -> Vector:
+            return features.T @ (bends * (features @ direction.ravel())) + ridge * direction.ravel()
+
+        return LinearOperator((self.dim, self.dim), times, dtype=np.float64)
 
     @cached_property
     def L(self) -> float:  # noqa: N802

@@ -123,12 +123,20 @@ def check_sizes(agents: int, samples: int, dim: int, seed: int) -> None:
 
 
 def _sequence(blocks: Sequence[ArrayLike] | ArrayLike, what: str) -> Sequence[ArrayLike]:
+    if hasattr(blocks, "toarray"):
+        raise ValueError(
+            f"The {what} are one sparse matrix: give a list with one array for each agent, each by .toarray() of its rows, where that fits into memory."
+        )
     if not isinstance(blocks, (list, tuple, np.ndarray)) or (isinstance(blocks, np.ndarray) and blocks.ndim == 0):
         raise ValueError(f"The {what} are a {type(blocks).__name__}: give a list with one array for each agent.")
     return cast(Sequence[ArrayLike], blocks)
 
 
 def _as_floats(block: ArrayLike, agent: int, what: str) -> NDArray[np.float64]:
+    if hasattr(block, "toarray"):
+        raise ValueError(
+            f"The {what} of agent {agent} are a sparse matrix, which can't be taken as it is: give them by .toarray(), where that fits into memory."
+        )
     try:
         return _real(block)
     except (TypeError, ValueError) as error:
