@@ -1,4 +1,4 @@
-"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [fits] [links] [schedules]`, by default all of them."""
+"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [fits] [regressions] [links] [schedules]`, by default all of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
 
 from roundelay.agents.protocol.station import Point
-from tests.agents import bad_links, chaos, sealed_fits, sealed_rings
+from tests.agents import bad_links, chaos, regression_fits, sealed_fits, sealed_rings
 from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
 from tests.agents.test_sealed_chaos import crashes_change_no_word
+from tests.regression.studies import SPLITS, STUDIES
 
 SEED = 2024
 
@@ -42,6 +44,18 @@ def soak_fits(folder: Path) -> None:
         print(f"{case.name:>40} {laps:3} laps, largest difference {difference:.0e}", flush=True)
 
 
+def soak_regressions(folder: Path) -> None:
+    """Every data set that ships with the libraries, split in every way, by a ring of processes against that library's fit."""
+    worst: Counter[str] = Counter()
+    for number, (case, how) in enumerate(product(STUDIES, SPLITS)):
+        found, laps = regression_fits.compared(folder / str(number), case, how)
+        worst |= Counter({what: apart for what, apart in found.items() if apart})
+        told = ", ".join(f"{what} {apart:.0e}" for what, apart in found.items())
+        print(f"{case.name:>16}, {how:>8} {laps:3} laps: {told}", flush=True)
+        assert max(found.values()) < 1e-6, (case.name, how)
+    print("farthest of all: " + ", ".join(f"{what} {apart:.0e}" for what, apart in worst.items()))
+
+
 def soak_links(folder: Path) -> None:
     """Bytes and frames that do not arrive as they were sent."""
     _tell("bytes", bad_links.over_bad_bytes(folder / "bytes", bad_links.LONG, SEED))
@@ -67,6 +81,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "chaos": soak_chaos,
     "sealed": soak_sealed,
     "fits": soak_fits,
+    "regressions": soak_regressions,
     "links": soak_links,
     "schedules": soak_schedules,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,16 @@ import pytest
 
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.own_fit import NOTHING
+from roundelay.agents.data.regressing import RegressionFit
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
 from roundelay.agents.protocol.holder import DeceivedError, Holder
+from roundelay.agents.protocol.station import Reached, Station, nothing_happens
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, Looking
 from roundelay.algorithms.sealed.questions import POINT, Asked, Question
-from roundelay.regression.pooled import glm
-from tests.agents.regression_rings import Drawn, Frames, hand_overs, holders, outcome_at, regression_of
+from roundelay.masks import SeededPairs
+from roundelay.regression.pooled import glm, rows_of
+from tests.agents.regression_rings import Drawn, Frames, hand_overs, holders, outcome_at, plan_of, regression_of
+from tests.agents.world import MemoryJournal, World
 
 FORMULAS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("length ~ age + C(sex)", "gaussian", {"errors": "hc3"}),
@@ -371,3 +375,53 @@ def test_a_fit_that_runs_out_of_questions_is_looked_at_where_it_came() -> None:
     result = outcome_at(ring[3]).result
     assert ring[3].held.reason == Reason.HOPS and result is not None
     assert not result.converged and result.questions <= 2
+
+
+# ---------------------------------------------------------------- whoever dies
+
+
+class RegressionWorld(World):
+    """The same with rows: each site's own part is of a regression."""
+
+    frames: ClassVar[Frames] = Drawn(4, 25).frames()
+
+    def _station(self, name: str, reached: Reached = nothing_happens) -> Station:
+        plan = self.plan_of(name)
+        assert plan.task.regression is not None
+        own = RegressionFit(plan.task, rows_of(plan.task.regression, self.frames[name], name))
+        holder = Holder(plan, plan.number_of(name), own, self.seed, SeededPairs(self.seed))
+        return Station(holder, self.journals.setdefault(name, MemoryJournal()), reached)  # type: ignore[arg-type]
+
+
+def ended(seed: int, formula: str, family: str, wild: bool, **planned: Any) -> RegressionWorld:
+    """A run that came to its end: where nothing happens, or with crashes, power failures and bad links."""
+    world = RegressionWorld(seed, 1, np.random.default_rng(seed), 0.4 if wild else 0.0)
+    world.plans[0] = plan_of(tuple(world.frames), regression_of(world.frames, formula, family, **planned))
+    world.epochs = dict.fromkeys(world.frames, 0)
+    world.crash_chance, world.power_chance = (0.2, 0.03) if wild else (0.0, 0.0)
+    for name in world.frames:
+        world.start(name)
+    world.run()
+    return world
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crashes_change_nothing_of_the_result(seed: int) -> None:
+    formula, family, planned = FORMULAS[seed]
+    planned = {**planned, "ridge": 1e-3} if "errors" not in planned else planned
+    calm, wild = (ended(seed, formula, family, one, **planned) for one in (False, True))
+    assert wild.crashes
+    wild.check_no_fork()
+    for name in calm.frames:
+        one, other = calm.up[name].holder, wild.up[name].holder
+        assert one.asking is not None and other.asking is not None and not other.asking.held.doubt
+        assert outcome_at(one) == outcome_at(other) and other.held.reason == Reason.CONTENT
+        assert one.end.statement == other.end.statement
+
+
+def test_crashes_change_nothing_of_a_refusal() -> None:
+    world = ended(3, "length ~ age + I(2*age)", "gaussian", True)
+    for station in world.up.values():
+        asking = station.holder.asking
+        assert station.holder.held.reason == Reason.NO_MINIMUM and asking is not None
+        assert "follows from age" in asking.why_none and not asking.held.doubt

@@ -58,6 +58,7 @@ FARTHEST = 1e100
 # What arithmetic says of totals that no data have.
 UNUSABLE: tuple[type[Exception], ...] = (ValueError, ArithmeticError)
 WITHOUT_GRADIENT = (Asked.NOTHING, Asked.HESSIAN_TIMES_DIRECTION, *OWN)
+NOTHING_ASKED = sha256().digest()
 # What stands before the point in the baton that tells how a run ends.
 ENDING = 1
 
@@ -555,7 +556,7 @@ class Asking:
     @property
     def totals(self) -> bytes:
         """A digest of what all questions came to."""
-        return digest_of_totals(self.held.fitted, self.seen)
+        return digest_of_totals(self.held.fitted if self.held.answered else NOTHING_ASKED, self.seen)
 
     def _ended_by(self, baton: Baton) -> int:
         """Who wished to stop, or the first member, who ends it."""
