@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from roundelay.agents.agreement.invitations import Invitation, check_fits_task, check_same_columns
+from roundelay.agents.agreement.names import refuse_alike
 from roundelay.agents.agreement.plan import CUSTOM, Member, RingPlan, Stopping, Task
 from roundelay.networks import Network
 from roundelay.networks.network_checks import join_names, shorten_names
@@ -146,6 +147,7 @@ def _refuse_twins(members: Sequence[Member]) -> None:
                     f"{seen[value]} and {member.name} have the same {words}: let each site make an identity of its own."
                 )
             seen[value] = member.name
+    refuse_alike([member.name for member in members])
 
 
 # ---------------------------------------------------------------- the lap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from roundelay.tables import in_short
 
@@ -22,6 +23,27 @@ def check_site_name(name: str) -> None:
             f"A site can't be called {in_short(name)}: use 1 to {LONGEST_NAME} of the letters a to z and A to Z, "
             "digits, -, _ and ., with spaces between them."
         )
+
+
+# Letters that are taken for others, in one form.
+_ALIKE = str.maketrans("01i5", "olls", "-_. ")
+
+
+def as_read(name: str) -> str:
+    """A name as somebody reads it who looks once: two that are alike in this would be taken for one site."""
+    return name.lower().translate(_ALIKE).replace("rn", "m").replace("vv", "w")
+
+
+def refuse_alike(names: Iterable[str]) -> None:
+    """Refuse two sites whose names are taken for one another."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(as_read(name), name)
+        if other != name:
+            raise ValueError(
+                f"{other} and {name} are called so nearly the same that one is taken for the other: let one of them make an identity with "
+                "another name."
+            )
 
 
 def check_address(address: str) -> None:

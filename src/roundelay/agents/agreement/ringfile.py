@@ -19,7 +19,7 @@ from roundelay.agents.agreement.invitations import (
     member_table,
     refuse_same_names,
 )
-from roundelay.agents.agreement.names import LONGEST_NAME
+from roundelay.agents.agreement.names import LONGEST_NAME, refuse_alike
 from roundelay.agents.agreement.plan import (
     CUSTOM,
     REGRESSION,
@@ -154,6 +154,7 @@ def _members(tables: Mapping[str, Any], where: str) -> tuple[Member, ...]:
                 )
             seen.add(getattr(member, own))
         members.append(member)
+    refuse_alike([member.name for member in members])
     return tuple(members)
 
 
