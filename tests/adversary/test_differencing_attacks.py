@@ -18,7 +18,9 @@ from roundelay.agents.agreement.policy import Policy, write_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import own_problem, sums_of
 from roundelay.agents.protocol.baton import Phase
+from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal, Passage
+from roundelay.agents.protocol.station import Station
 from roundelay.agents.site.meter import visits_of
 from roundelay.agents.site.taking_part import Ending
 from tests.agents.conftest import COLUMNS, invited, site
@@ -168,6 +170,30 @@ def test_statistics_are_not_summed_again(hospitals: Hospitals) -> None:
         standard, told = before.notes.standard, ended[name].notes.standard
         assert standard is not None and told is not None and told.rows == standard.rows == 200
         np.testing.assert_array_equal(told.mean, standard.mean)
+
+
+def test_statistics_that_are_summed_again_tell_the_sums_of_who_left(
+    hospitals: Hospitals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The positive control: where every epoch forms them anew, one subtraction gives the rows and the means of one site."""
+    take_up = Station._open
+
+    def forget(station: Station) -> None:
+        take_up(station)
+        if station.plan.epoch and station.standing.k < 0:
+            station.holder.held.told = ()
+
+    monkeypatch.setattr(Station, "_open", forget)
+    monkeypatch.setattr(Holder, "_keeps_statistics", False)
+    first = hospitals.accept(hospitals.plan(*NAMES[:5], algorithm=TOKENS[0]))
+    before = hospitals.finish(first)["Oslo"].notes.standard
+    fewer = hospitals.accept(dropped(hospitals, first, "Narvik"), despite_difference=True)
+    after = hospitals.finish(fewer)["Oslo"].notes.standard
+    assert before is not None and after is not None
+    rows = before.rows - after.rows
+    assert rows == len(hospitals.tables["Narvik"])
+    mean = (before.rows * np.array(before.mean) - after.rows * np.array(after.mean)) / rows
+    np.testing.assert_allclose(mean, hospitals.tables["Narvik"][:, :2].mean(axis=0), rtol=1e-9)
 
 
 def dropped_then(hospitals: Hospitals, ring: SignedPlan) -> SignedPlan:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.errors import MarkupError
 
 from roundelay.agents.protocol.wire import Kind, pack_frame, pack_sentence
 from roundelay.agents.site.status import Watch
@@ -17,24 +18,31 @@ from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, packed, scene
 RECEIVER = 2
 
 
+@pytest.mark.parametrize("markup", [False, True])
 @pytest.mark.parametrize("sentence", ["[link=https://example.org]All is well.[/link]", "It is [/red] closed."])
-def test_a_refusal_is_no_markup(sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_no_markup(sentence: str, markup: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are read as markup the words of the other site become a link, or end the line of progress."""
     shown = io.StringIO()
     terminal = Console(file=shown, force_terminal=True, width=300, markup=False, highlight=False, emoji=False)
+    if markup:
+        monkeypatch.setattr("rich.text.Text", str)  # a spinner reads markup in plain words, whatever the console does
     monkeypatch.setattr(command, "stderr_console", lambda: terminal)
 
-    async def play() -> None:
+    async def play() -> BaseException | None:
         made = await scene(tmp_path)
         assert made.baton is not None
         await made.agent._deliver(SENDER, packed(made.baton, made.k))
         refusal = pack_frame(Kind.REFUSAL, RUN_BYTES, 1, made.agent.station.standing.sent_k, pack_sentence(sentence))
         await made.agent._deliver(RECEIVER, refusal)
         telling = asyncio.create_task(command._progress([Watch(made.agent)]))
-        while sentence not in shown.getvalue():
-            assert not telling.done(), telling.exception()
+        while not telling.done() and "All is well." not in shown.getvalue() and sentence not in shown.getvalue():
             await asyncio.sleep(0.01)
         telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+        (ended,) = await asyncio.gather(telling, return_exceptions=True)
         made.journal.close()
+        return ended
 
-    asyncio.run(asyncio.wait_for(play(), 120.0))
+    ended = asyncio.run(asyncio.wait_for(play(), 120.0))
+    assert (sentence in shown.getvalue()) is not markup
+    if markup:
+        assert "]8;" in shown.getvalue() or isinstance(ended, MarkupError)

@@ -12,6 +12,8 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.protocol.baton import Phase
+from roundelay.agents.site import metering
 from roundelay.agents.site.assessment import assess
 from roundelay.agents.site.metering import FIRST_LOOK_UNDER_A_LIMIT, NOISE as NOTED, Metering
 from roundelay.agents.site.status import CURVATURE, GRADIENT, SLOPE
@@ -135,6 +137,21 @@ def test_before_anything_leaves_a_site_its_limit_is_held_against_the_plan(
     assert f"{why}, so the agent stops before anything has left this site" in said
     assert not ring.visits(1) and "link up" not in said
     assert not any(row.phase >= 0 for number in range(4) for row in ring.visits(number)), "nobody was handed anything"
+
+
+def looks_late(site: Site, number: int) -> None:
+    """As it was: the plan is not looked at, and the token for the first time after ten visits."""
+    patient(site, number)
+    Metering.check_plan = lambda self: None  # type: ignore[method-assign]
+    metering.FIRST_LOOK_UNDER_A_LIMIT = 10
+
+
+def test_who_looks_late_has_told_it_by_then(tmp_path: Path) -> None:
+    """The positive control: the agent stops, when its neighbours have ten visits to work with."""
+    ring = under_a_limit(tmp_path, rl.IADMM(rho=30.0), 2, PrivacyLimit(0.5, "stop"))
+    ring.wrap = looks_late
+    assert "so the agent stops here" in until_it_stops(ring)
+    assert sum(row.sent_phase == Phase.ITERATE for row in ring.visits(1)) >= 10
 
 
 def test_the_token_waits_while_the_meter_looks(tmp_path: Path) -> None:

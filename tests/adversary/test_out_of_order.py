@@ -75,6 +75,23 @@ def test_the_mask_of_a_share_is_not_had_before_there_is_a_share() -> None:
     assert not any(np.abs(one).max() > 1e-9 for one in seen), "the difference is the share itself"
 
 
+def test_where_nobody_looks_at_the_order_the_difference_is_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control: the sum of the shares is begun before the share is, and once more at the same hop and token."""
+    ring = members(TOKEN)
+    victim, point, hop = ring[VICTIM], np.array([0.3, 0.4]), 2
+    with monkeypatch.context() as early:
+        early.setattr(Holder, "_begin", lambda self: None)
+        before = masked_share(victim, frozen(victim, hop, point))
+    for check in ("_check_order", "_check_place", "_check_signatures"):
+        monkeypatch.setattr(Holder, check, lambda *_: None)
+    played(ring, Phase.ITERATE)
+    share = victim.held.share[VICTIM].copy()
+    after = masked_share(victim, frozen(victim, hop, point))
+    seen = STATISTICS.decode(STATISTICS.add(after, STATISTICS.negative(before)))
+    np.testing.assert_allclose(seen, share, rtol=1e-9)
+    assert np.abs(share).max() > 1.0
+
+
 def test_no_hop_is_left_out_on_a_lap() -> None:
     """The token made and frozen far ahead would end the run as if all hops were used up, and a hop made again would be behind the end."""
     ring = members(TOKEN)

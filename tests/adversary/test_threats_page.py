@@ -22,3 +22,10 @@ def test_every_test_that_is_named_is_there() -> None:
 def test_every_test_of_an_adversary_is_named() -> None:
     for path in sorted((ROOT / "tests" / "adversary").glob("test_*.py")):
         assert path.name in PAGE or path.name == Path(__file__).name, path.name
+
+
+def test_every_control_that_is_named_is_there() -> None:
+    named = set(re.findall(r"`(test_\w+\.py)::(test_\w+)`", PAGE))
+    assert len(named) > 25
+    for file, test in sorted(named):
+        assert f"def {test}(" in (ROOT / "tests" / "adversary" / file).read_text(), f"{file}::{test}"

@@ -10,6 +10,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.protocol import holder
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase
 from roundelay.agents.protocol.holder import DeceivedError, Holder
 from roundelay.agents.protocol.signing import told_statement
@@ -63,6 +64,21 @@ def test_a_teller_that_signs_two_totals_gets_no_model_of_a_token() -> None:
     with pytest.raises(BatonError, match=r"The end that the baton tells is not what .* has signed|signed another end"):
         played(ring, told_to_the_victim(ring, tenthousandfold, 1, sign=True))
     assert not any(one.finished for one in ring)
+
+
+def test_without_the_checks_all_end_with_a_model_of_other_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control: one site fits in other units than the others, and all end with what comes of it."""
+    honest = members_of(plan_of(TOKEN))
+    played(honest)
+    ring = members_of(plan_of(TOKEN))
+    for check in ("_check_told", "_check_signatures", "_check_balance"):
+        monkeypatch.setattr(Holder, check, lambda *_: None)
+    monkeypatch.setattr(holder, "unsigned", lambda *_: [])
+    played(ring, told_to_the_victim(ring, tenthousandfold, 1, sign=False))
+    for one, other in zip(honest, ring, strict=True):
+        assert one.held.estimate is not None and other.held.estimate is not None
+        apart = np.linalg.norm(one.held.estimate - other.held.estimate)
+        assert apart > 0.1 * np.linalg.norm(one.held.estimate)
 
 
 def test_a_teller_that_signs_two_totals_gets_no_sum_of_sealed_laps() -> None:
