@@ -54,7 +54,7 @@ def test_a_false_factor_lifts_one_site_out_of_the_sum() -> None:
     in_months = data[VICTIM].assign(age=data[VICTIM]["age"] * 12.0)
     sites = [SiteRows(regression, frame[["age", "ill"]]) for frame in data]
     sites[VICTIM] = SiteRows(
-        regression, in_months.assign(age=in_months["age"] * factor)[["age", "ill"]], converted=("age from months to years by 1e+09·x",)
+        regression, in_months.assign(age=in_months["age"] * factor)[["age", "ill"]], converted=("age [years] from months by 1e+09·x",)
     )  # fmt: skip
     told = known_of(sites, "counts").told("counts")["age"].sum()
     assert round(told / factor) == in_months["age"].sum()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from roundelay.agents.agreement.agreed_columns import UnitChange, agreed_columns, unit_change
+from roundelay.agents.agreement.agreed_columns import UnitChange, agreed_columns, lone_levels, unit_change
+from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.invitations import (
     Invitation,
     agreed_from,
@@ -19,6 +20,7 @@ from roundelay.agents.agreement.invitations import (
 )
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.agreement.policy import POLICY, read_policy
+from roundelay.agents.agreement.signed_text import parsed, signed_text, split_signature
 from roundelay.agents.data.offering import Offer, offer
 from roundelay.agents.data.reading import read_frame
 from roundelay.cli.app import app
@@ -189,6 +191,17 @@ def test_init_and_offer_say_what_the_invitation_says(tmp_path: Path, monkeypatch
     assert told["notes"] == [] and [column["name"] for column in told["offered"]] == ["sex", "age", "area"]
     again = read_invitation(path.read_bytes(), "it")
     assert again.certificate == first.certificate and again.columns[2].levels == ("N", "S")
+    # One of an earlier release has an address all the same.
+    tables = parsed(split_signature(path.read_bytes(), "it")[0], "it")["invitation"]
+    path.write_bytes(
+        signed_text(
+            {"invitation": {**tables, "format": 2, "address": "oslo.example.org:7443"}}, load_identity(Path("oslo"))
+        )
+    )
+    with pytest.raises(ValueError, match="roundelay ring offer"):
+        read_invitation(path.read_bytes(), "it")
+    run("offer", "--folder", "oslo", "--data", "oslo.csv")
+    assert read_invitation(path.read_bytes(), "it").address == "oslo.example.org:7443"
     said = CliRunner().invoke(app, ["ring", "offer", "--folder", "oslo", "--data", "oslo.csv", "--columns", "who"])
     assert said.exit_code == 2 and "allowed_columns" in said.stderr
     text = (Path("oslo") / POLICY).read_text().replace("least_rows_a_level = 5", "least_rows_a_level = 7")
@@ -251,7 +264,7 @@ def test_levels_are_those_of_all_sites_in_an_order_of_their_own() -> None:
 
 def test_yes_and_no_may_be_one_and_zero_where_they_are_levels() -> None:
     ill = site("Narvik", Column("ill", levels=("0", "1")))
-    with pytest.raises(ValueError, match=r"words at Oslo and Bergen and numbers at Narvik: .*as in ill=no,yes"):
+    with pytest.raises(ValueError, match=r"words at Oslo and Bergen and numbers at Narvik: .*--levels ill=no,yes"):
         agreed_columns([OSLO, BERGEN, ill], ["ill"])
     for levels, said in ((("no", "yes"), {}), (("yes", "no"), {"ill": ["yes", "no"]})):
         (agreed,) = agreed_columns([OSLO, BERGEN, ill], ["ill"], factors=["ill"], levels=said)
@@ -269,7 +282,7 @@ def test_yes_and_no_may_be_one_and_zero_where_they_are_levels() -> None:
         ((site("Narvik", Column("age", "", "date")),) * 2, {"factors": ["age"]}, "dates at all sites, which are no levels"),
         ((OSLO, BERGEN), {"references": {"age": "30"}}, "has numbers and no levels"),
         ((OSLO, BERGEN), {"references": {"area": "North"}}, "said of the column 'area', which is not fitted"),
-        ((OSLO, BERGEN), {"factors": ["age"]}, r"tell of 0 levels of the column 'age': .* as in age=no,yes"),
+        ((OSLO, BERGEN), {"factors": ["age"]}, r"tell of 0 levels of the column 'age': .*--levels age=no,yes"),
         ((OSLO, BERGEN), {"levels": {"age": ["30"]}}, "name from 2 to 1000, each once"),
         ((OSLO, BERGEN), {"conversions": [unit_change("age: days -> months * 0.03")]}, 'in "years" at Oslo and Bergen: let one'),
         ((OSLO, BERGEN), {"conversions": [unit_change("age: a -> years * 1"), unit_change("age: b -> c * 1")]}, "to two units"),
@@ -302,6 +315,21 @@ def test_refusals_of_levels_name_the_site_and_the_word() -> None:
         agreed_columns([site("Oslo", words("note"))] * 2, ["note"])
 
 
+def test_whoever_plans_hears_of_levels_that_one_site_tells_of() -> None:
+    columns = agreed_columns([OSLO, BERGEN], ["area", "ill", "age", "stage"], factors=["stage"])
+    said = lone_levels([OSLO, BERGEN], columns)
+    assert sorted(one.split(" of ")[1] for one in said) == [
+        "the level '1'",
+        "the level '2'",
+        "the level 'East'",
+        "the level 'North'",
+    ]
+    assert any(
+        one.startswith("Only Bergen tells of the level 'East' of area.") and "(lone_levels)" in one for one in said
+    )
+    assert lone_levels([OSLO, BERGEN, OSLO, BERGEN], columns) == ()
+
+
 def test_conversions_are_read_and_stand_in_the_plan() -> None:
     assert unit_change("weight: lb -> kg * 0.45359237") == UnitChange("weight", Conversion("lb", 0.45359237), "kg")
     assert unit_change("heat :K->°C * 1 - 273.15") == UnitChange("heat", Conversion("K", 1.0, -273.15), "°C")
@@ -312,6 +340,8 @@ def test_conversions_are_read_and_stand_in_the_plan() -> None:
             unit_change(text)
     pounds = site("Narvik", Column("age", "months"))
     (age,) = agreed_columns([pounds, OSLO], ["age"], conversions=[unit_change("age: months -> years * 0.08333")])
+    assert age.in_words == "age [years]: numbers; from months by 0.08333·x"
+    assert words("sex", "f", "m").in_words == "sex: f (the reference), m"
     assert age == Column("age", "years") and age.conversions == (Conversion("months", 0.08333),)
     assert agreed_from(Fields(agreed_table(age), "it")) == age
     check_fits_task(Task("least_squares", (age,), Column("y")), site("Narvik", Column("age", "months"), Column("y")))
@@ -356,5 +386,5 @@ def test_what_sites_tell_is_enough_to_read_their_files(tmp_path: Path) -> None:
     assert [tuple(frame["area"].cat.categories) for frame, _ in frames.values()] == [("East", "North", "South")] * 2
     assert [tuple(frame["ill"].cat.categories) for frame, _ in frames.values()] == [("no", "yes")] * 2
     frame, gaps = frames["Bergen"]
-    assert frame["ill"].tolist() == ["yes"] * 3 and gaps == (3, (0, 3, 0), ("weight from lb to kg by 0.453592·x",))
+    assert frame["ill"].tolist() == ["yes"] * 3 and gaps == (3, (0, 3, 0), ("weight [kg] from lb by 0.453592·x",))
     assert frame["weight"].tolist() == [100.5 * 0.45359237] * 3

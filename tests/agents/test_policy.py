@@ -184,9 +184,9 @@ def test_levels_that_few_rows_of_a_site_have_are_refused_and_those_that_none_has
 
 
 def test_an_operator_looks_at_conversions_first() -> None:
-    rows = replace(rows_with("N" * 20, "f" * 20), converted=("age from months to years by 0.0833·x",))
+    rows = replace(rows_with("N" * 20, "f" * 20), converted=("age [years] from months by 0.0833·x",))
     (found,) = refused_rows(Policy(), rows)
-    assert "converts age from months to years by 0.0833·x at this site" in found and "(conversions)" in found
+    assert "converts age [years] from months by 0.0833·x at this site" in found and "(conversions)" in found
     assert refused_rows(Policy(conversions=True), rows) == ()
 
 

@@ -163,7 +163,7 @@ def test_a_parquet_file_is_the_same_table(rows: list[tuple[object, ...]], typed:
 def test_units_are_converted_where_the_plan_says_so_and_else_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "weight [lb],heat [°F],age [years]\n100,32,30\n220,212,40\n")
     frame, left = read_frame(path, (AGE, WEIGHT, HEAT))
-    assert left.converted == ("weight from lb to kg by 0.453592·x", "heat from °F to °C by 0.555556·x -17.7778")
+    assert left.converted == ("weight [kg] from lb by 0.453592·x", "heat [°C] from °F by 0.555556·x -17.7778")
     np.testing.assert_allclose(frame["weight"], [45.359237, 99.7903214], rtol=1e-14)
     np.testing.assert_allclose(frame["heat"], [0.0, 100.0], atol=1e-12)
     said = refusal(tmp_path, "weight [st]\n12\n", WEIGHT)

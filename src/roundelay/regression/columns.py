@@ -22,6 +22,11 @@ class Conversion(NamedTuple):
     factor: float
     offset: float = 0.0
 
+    def __str__(self) -> str:
+        """As from lb by 0.45·x."""
+        offset = f" {self.offset:+g}" if self.offset else ""
+        return f"from {self.unit or 'no unit'} by {self.factor:g}·x{offset}"
+
 
 @dataclass(frozen=True)
 class Column:
@@ -41,6 +46,13 @@ class Column:
     def __str__(self) -> str:
         """As it stands in the header of a data file: name [unit]."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def in_words(self) -> str:
+        """As it was agreed on, for people."""
+        if self.values == "levels":
+            return f"{self}: {', '.join([f'{self.levels[0]} (the reference)', *self.levels[1:]])}"
+        return "; ".join([f"{self}: {'dates' if self.values == 'date' else 'numbers'}", *map(str, self.conversions)])
 
     def takes(self, unit: str) -> bool:
         """Whether data in a unit are those of this column, or can be made so."""

@@ -87,6 +87,21 @@ def agreed_columns(
     return tuple(found)
 
 
+def lone_levels(invitations: Sequence[Invitation], columns: Sequence[Column]) -> tuple[str, ...]:
+    """The levels that one site alone tells of, in sentences for whoever plans: what is told of them is that site's own."""
+    found = []
+    for column in columns:
+        told = _Offers.of(invitations, column.name)
+        for level in column.levels if not _as_truths(column.levels) else ():
+            having = [site for site, offered in told.by_site if level in offered.levels]
+            if len(having) == 1:
+                found.append(
+                    f"Only {having[0]} tells of the level {level!r} of {column.name}. Where no other site has it, {having[0]} takes no part unless its "
+                    "policy allows that (lone_levels), since what is told of the level is then its own."
+                )
+    return tuple(found)
+
+
 def _check_named(names: Collection[str], said: Sequence[str]) -> None:
     other = next((name for name in said if name not in names), None)
     if other is not None:
@@ -149,8 +164,8 @@ class _Offers(NamedTuple):
                 f"{_in_unit(unit)} at {self.sites([c for _, c in self.by_site if c.unit == unit])}" for unit in units
             ]
             raise ValueError(
-                f"The column {self.name!r} is {' and '.join(have)}: let one of them convert its numbers and offer them anew, or plan with a "
-                f'conversion, as in "{self.name}: {next(reversed(units)) or "lb"} -> {agreed or "kg"} * FACTOR".'
+                f"The column {self.name!r} is {' and '.join(have)}: let one of them convert its numbers and offer them anew, or plan with "
+                f'--convert "{self.name}: {next(reversed(units)) or "lb"} -> {agreed or "kg"} * FACTOR".'
             )
         return column
 
@@ -165,7 +180,7 @@ class _Offers(NamedTuple):
         if len(kinds) == 1:
             raise ValueError(f"The column {self.name!r} has dates at all sites, which are no levels: use it as it is.")
         have = [f"{KINDS[kind]} at {self.sites([c for _, c in self.by_site if c.values == kind])}" for kind in kinds]
-        levels = f", or plan the column with its levels, as in {self._example}" if "date" not in kinds else ""
+        levels = f", or plan with --levels {self._example}" if "date" not in kinds else ""
         raise ValueError(
             f"The column {self.name!r} has {' and '.join(have)}: let all sites write it alike and offer it anew{levels}."
         )
@@ -186,7 +201,7 @@ class _Offers(NamedTuple):
         if not 2 <= len(told) <= MOST_LEVELS:
             raise ValueError(
                 f"The sites tell of {len(told)} level{'s' * (len(told) != 1)} of the column {self.name!r}: a site tells of those that are not rare, "
-                f"and of none where there are more than a few. Plan the column with its levels, as in {self._example}, or leave it out."
+                f"and of none where there are more than a few. Plan with --levels {self._example}, or leave it out."
             )
         return in_order(told)
 

@@ -73,6 +73,14 @@ def read_invitation(text: bytes, where: str) -> Invitation:
     return Invitation(member.name, member.certificate, member.address, columns)
 
 
+def address_in(text: bytes, where: str) -> str:
+    """The address in a site's own invitation, of whichever release: its other entries and its signature are not looked at."""
+    fields = table_of(parsed(split_signature(text, where)[0], where), "invitation", where)
+    address = fields.text("address", LONGEST_ADDRESS)
+    check_address(address)
+    return address
+
+
 def _check_format(fields: Fields, where: str) -> None:
     found = fields.whole("format", 0, 2**31)
     if found != FORMAT:

@@ -130,10 +130,9 @@ def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[
 
 
 def _converted(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-    pairs = zip(table.headings, columns, strict=True)
     return tuple(
-        f"{column.name} from {heading.unit or 'no unit'} to {column.unit or 'no unit'} by {one.factor:g}·x{f' {one.offset:+g}' * (one.offset != 0.0)}"
-        for heading, column in pairs
+        f"{column} {one}"
+        for heading, column in zip(table.headings, columns, strict=True)
         for one in column.conversions
         if one.unit == heading.unit != column.unit
     )

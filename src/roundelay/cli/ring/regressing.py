@@ -92,7 +92,7 @@ class Asked(NamedTuple):
 
     def task(self, sites: Sequence[Invitation], missing: Missing) -> Task:
         """The regression over the columns that all sites agree on."""
-        from roundelay.agents.agreement.agreed_columns import agreed_columns, unit_change
+        from roundelay.agents.agreement.agreed_columns import agreed_columns, lone_levels, unit_change
         from roundelay.agents.agreement.plan import REGRESSION, Task
         from roundelay.regression.formula import factors_in, names_in
         from roundelay.regression.regression import Regression
@@ -113,6 +113,8 @@ class Asked(NamedTuple):
             levels=levels,
             conversions=[unit_change(one) for one in self.conversions],
         )
+        for note in lone_levels(sites, columns):
+            typer.echo(f"! {note}", err=True)
         family = self.family or usual_family(formula, columns)
         return Task(
             REGRESSION, missing=missing, regression=Regression(formula, columns, family, by=self.by, **self.planned)

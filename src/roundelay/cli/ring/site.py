@@ -108,16 +108,18 @@ def offer(
     Example:
       roundelay ring offer --folder oslo --data oslo.csv --columns age,sex,outcome
     """
-    from roundelay.agents.agreement.disk import PUBLIC, write_whole
+    from roundelay.agents.agreement.disk import PUBLIC, read_at_most, write_whole
     from roundelay.agents.agreement.identity import load_identity
-    from roundelay.agents.agreement.invitations import write_invitation
+    from roundelay.agents.agreement.invitations import address_in, write_invitation
     from roundelay.agents.agreement.policy import read_policy
+    from roundelay.agents.agreement.signed_text import MOST_BYTES
 
     own = load_identity(folder)
     path = _invitation_of(folder, own.name)
-    where = address if address is not None else read_invitations([path])[0].address if path.exists() else ""
+    if address is None:
+        address = address_in(read_at_most(path, MOST_BYTES), str(path)) if path.exists() else ""
     offered = _offered(data, _names(columns), None, read_policy(folder))
-    write_whole(path, write_invitation(own, where, offered.columns), PUBLIC)
+    write_whole(path, write_invitation(own, address, offered.columns), PUBLIC)
     if as_json:
         print_json(
             {

@@ -33,6 +33,9 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = (), site: str | None = N
         typer.echo(f"    good until {expiry(member.certificate):%Y-%m-%d}")
     typer.echo(f"\nThe baton goes {_way(plan)}.")
     typer.echo(f"It fits {plan.task.in_words}.")
+    if plan.task.regression is not None:
+        _print_list("Of the data it uses:", [column.in_words for column in plan.task.regression.columns])
+        typer.echo()
     typer.echo(_method_in_words(plan))
     if plan.noise is not None:
         typer.echo(_promise_in_words(plan))
