@@ -12,6 +12,7 @@ import pytest
 from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.data.own_fit import NOTHING
 from roundelay.agents.data.regressing import RegressionFit
+from roundelay.agents.protocol import asking, holder
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason
 from roundelay.agents.protocol.holder import DeceivedError, Holder
 from roundelay.agents.protocol.station import Reached, Station, nothing_happens
@@ -425,3 +426,42 @@ def test_crashes_change_nothing_of_a_refusal() -> None:
         asking = station.holder.asking
         assert station.holder.held.reason == Reason.NO_MINIMUM and asking is not None
         assert "follows from age" in asking.why_none and not asking.held.doubt
+
+
+def test_sums_that_are_too_long_to_be_handed_round_leave_the_result_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then those of the looks are told alone: every member has the tables, and says that the way there was not replayed."""
+    whole = ended(2, *FORMULAS[2][:2], wild=False, ridge=1e-3)
+    monkeypatch.setattr(asking, "MOST_TOLD", 100)
+    monkeypatch.setattr(holder, "MOST_TOLD", 100)
+    for wild in (False, True):
+        world = ended(2, *FORMULAS[2][:2], wild=wild, ridge=1e-3)
+        for name, station in world.up.items():
+            one, other = station.holder, whole.up[name].holder
+            assert one.asking is not None and "too long to be handed round" in one.asking.held.doubt
+            assert outcome_at(one) == outcome_at(other) and outcome_at(one).result is not None
+            assert all(total.total is None for total in one.asking.held.answered[:-2])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_new_epoch_fits_the_rows_of_those_who_are_left(seed: int) -> None:
+    world = RegressionWorld(seed, 1, np.random.default_rng(seed), 0.2)
+    names = tuple(world.frames)
+    regression = regression_of(world.frames, "ill ~ age + C(sex)", "binomial", ridge=1e-3)
+    world.plans[0] = plan_of(names, regression)
+    world.plans[1] = replace(plan_of(names[:3], regression), epoch=1, previous="0" * 64)
+    world.epochs = dict.fromkeys(names, 0)
+    for name in names:
+        world.start(name)
+    while not any(one.holder.asking.held.answered for one in world.up.values() if one.holder.asking is not None):
+        world.step()
+    world.given_up = {names[3]}
+    world.kill(names[3])
+    for name in names[:3]:
+        world.adopt(name, 1)
+    world.run()
+    found = [outcome_at(world.up[name].holder) for name in names[:3]]
+    pooled = glm("ill ~ age + C(sex)", {name: world.frames[name] for name in names[:3]}, "binomial", ridge=1e-3).result
+    assert found[0] == found[1] == found[2] and found[0].result is not None and found[0].result.sites == names[:3]
+    for one, other in zip(found[0].result.terms, pooled.terms, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-11)
+    assert not any(world.up[name].holder.asking.held.doubt for name in names[:3])

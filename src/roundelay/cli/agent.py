@@ -327,6 +327,7 @@ def _warm(plan: RingPlan, warm: Path | None) -> Path | None:
 def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
     model, notes = ending.model, ending.notes
     return {
+        "result": None if ending.result is None else dataclasses.asdict(ending.result),
         "reason": notes.reason,
         "hops": notes.hops,
         "questions": notes.questions,
@@ -341,12 +342,24 @@ def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
 
 
 def _print(ending: Ending, path: Path | None) -> None:
+    from roundelay.agents.agreement.plan import REGRESSION
+
     model = ending.model
     typer.echo(ending.notes.reason)
     if ending.notes.doubt:
         typer.echo(f"NOT AS AGREED: {ending.notes.doubt}")
-    print_coefficients(model, ending.notes.privacy)
-    typer.echo(f"The model is in {path}.")
+    if ending.result is not None:
+        from roundelay.regression.shown.printed import printed
+
+        typer.echo(printed(ending.result))
+        typer.echo(f"The model is in {path}; roundelay model report {path} makes a page of it.")
+    else:
+        print_coefficients(model, ending.notes.privacy)
+        typer.echo(f"The model is in {path}.")
+        if model.kind == REGRESSION:
+            typer.echo(
+                "It has no tables: the fit was ended before it was looked at, or what was told of all rows there can't be of any rows."
+            )
     if ending.own_fit is not None:
         typer.echo(ending.own_fit.in_words(ending.notes.run))
     if ending.unconfirmed:

@@ -235,7 +235,7 @@ def as_planned(regression: Regression | None) -> tuple[object, ...]:
 
 
 class Outcome(NamedTuple):
-    """The model, and where the fit was looked at the result with its tables."""
+    """The model, and the result with its tables, where the fit was looked at and what was told there can be of any rows."""
 
     model: Model
     result: Result | None
@@ -264,4 +264,7 @@ def outcome_of(
     model = Model(tuple(values.items()), constant, "regression", regression.response)
     if len(seen) < len(AFTER):
         return Outcome(model, None)
-    return Outcome(model, result_of(study, known, sites, questions - len(AFTER), converged, chosen))
+    try:
+        return Outcome(model, result_of(study, known, sites, questions - len(AFTER), converged, chosen))
+    except (ValueError, ArithmeticError, LookupError):  # whoever formed the sums has made them up
+        return Outcome(model, None)
