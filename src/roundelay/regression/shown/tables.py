@@ -67,7 +67,7 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
         ("Standard errors", result.errors),
         (
             "Converged",
-            f"{'yes' if result.converged else 'NO'}, after {plural(result.questions, 'question')} to all sites",
+            f"{'yes' if result.converged else 'NO'}, after {plural(result.questions, 'question')}",
         ),
     ]
     return tuple((name, said) for name, said in found if name and said)
