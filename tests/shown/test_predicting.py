@@ -146,6 +146,14 @@ def test_knots_are_those_of_the_fit_and_an_offset_counts() -> None:
     assert everywhere.sum() == pytest.approx(frame["count"].sum(), rel=1e-8), "the score of the constant"
 
 
+def test_each_question_is_nearer_to_the_end_than_the_one_before() -> None:
+    fit = glm("any ~ age + faith", apart(people()), "binomial")
+    slopes = fit.result.slopes
+    assert len(slopes) == fit.result.questions and slopes[-1] < 1e-12 and list(slopes) == sorted(slopes, reverse=True)
+    assert "How it converged" in fit.report() and "odds ratio" in fit.summary()
+    assert fit.to_sklearn().predict(NEW).shape == (3,) and fit.predict(NEW).shape == (3, 3)
+
+
 def test_a_constant_alone_and_no_rows_at_all() -> None:
     fit = glm("rate_marriage ~ 1", apart(people()))
     assert predictions(fit.study.regression, fit.result, NEW)["predicted"].tolist() == pytest.approx(

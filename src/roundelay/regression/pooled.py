@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton, NoMinimiserError, NormalEquations
-from roundelay.algorithms.sealed.questions import Asked, Place, answers, total_of
+from roundelay.algorithms.sealed.questions import GRADIENTS, Asked, Place, answers, total_of
 from roundelay.kernels import Vector
 from roundelay.regression.columns import Column, in_order
 from roundelay.regression.formula import factors_in, names_in
@@ -100,14 +100,16 @@ def fit(sites: Mapping[str, SiteRows], regression: Regression) -> Fit:
     for _ in range(study.before):
         form_next()
     known = study.known(tuple(totals), len(rows))
-    found, questions = _minimiser(study, rows, known)
+    found, slopes, questions = _minimiser(study, rows, known)
     for _ in AFTER:
         form_next(found.point)
     known, chosen = study.known(tuple(totals), len(rows), found.point), getattr(found, "chosen", None)
-    return Fit(study, known, result_of(study, known, tuple(sites), questions, found.converged, chosen))
+    result = result_of(study, known, tuple(sites), questions, found.converged, chosen)
+    return Fit(study, known, replace(result, slopes=slopes))
 
 
-def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Found, int]:
+def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Found, tuple[float, ...], int]:
+    """The point, how far each question was from it, and how many there were."""
     problem = problem_of([study.function(one, known) for one in rows])
     least, why = no_minimum(known)
     goal = Goal(
@@ -116,7 +118,7 @@ def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Fo
     optimiser = study.optimiser(NormalEquations() if study.regression.is_quadratic else Newton())
     folds = [study.folds(one, known) for one in rows] if study.regression.folds else []
     asking, place, questions = optimiser.questions(goal), Place(goal.origin, np.zeros(problem.dim)), 0
-    question = next(asking)
+    question, slopes = next(asking), []
     while True:
         questions += 1
         place = question.moved(place)
@@ -125,10 +127,13 @@ def _minimiser(study: Study, rows: Sequence[SiteRows], known: Known) -> tuple[Fo
             numbers = np.sum([site(question.beside) for site in folds], axis=0)
         else:
             numbers = answers(problem, question.asked, place).sum(axis=0)
+        total = total_of(question.asked, numbers, problem.dim)
+        if question.asked in GRADIENTS and not folds:  # those of folds are of other functions
+            slopes.append(goal.residual(place.point, total.gradient))
         try:
-            question = asking.send(total_of(question.asked, numbers, problem.dim))
+            question = asking.send(total)
         except StopIteration as end:
-            return end.value, questions
+            return end.value, tuple(slopes), questions
         except NoMinimiserError as error:
             raise StudyError(str(error)) from None
 

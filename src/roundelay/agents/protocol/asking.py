@@ -80,7 +80,7 @@ class Questions:
     """What a member holds of the questions of this epoch; `changed` has those that are not on disk yet.
 
     `chain` is a digest of all that was told and asked up to the last question, and `fitted` one of what all questions but the looks came
-    to, as this member was told in the end; `doubt` says what of that was not as agreed.
+    to, as this member was told in the end; `doubt` says what of that was not as agreed, and `slopes` how far each question was from the goal.
     """
 
     place: Place | None = None
@@ -91,6 +91,7 @@ class Questions:
     numbers: int = 0
     chain: bytes = b""
     fitted: bytes = b""
+    slopes: tuple[float, ...] = ()
 
     def note(self, one: Answered, count: int = 0) -> None:
         """Keep it, and have it written; a new question adds so many numbers to those that will be told."""
@@ -586,6 +587,7 @@ class Asking:
         if len(totals) < len(held.answered):
             totals = []
         held.residual = self._residual_of(totals, float(baton.numbers[0]))
+        held.slopes = self._slopes_of(totals)
         if not held.answered:  # it ends since nothing can be fitted, as this member has found too
             held.doubt = ""
             return
@@ -605,6 +607,20 @@ class Asking:
                 gradient = total_of(asked_in(one.kind), total, self.plan.dim).gradient
                 return self.goal(None).residual(self.place.point, gradient)
         return told
+
+    def _slopes_of(self, totals: list[Vector]) -> tuple[float, ...]:
+        """How far each question with a gradient was from the goal, for whoever wants to see the fit converge."""
+        if self.own_sums.folds or not totals:  # those of folds are of other functions
+            return ()
+        found = []
+        try:
+            goal, points = self.goal(self.start()), places_of(self.held.answered, self.plan, self.start())
+            for one, total, point in zip(self.held.answered, totals, points, strict=False):
+                if asked_in(one.kind) not in WITHOUT_GRADIENT:
+                    found.append(goal.residual(point, total_of(asked_in(one.kind), total, self.plan.dim).gradient))
+        except UNUSABLE:  # the doubt says that the totals were none
+            return ()
+        return tuple(found) if np.isfinite(found).all() else ()
 
     def covariance(self) -> Matrix | None:
         """What noise has given to the unknowns; None where the optimiser did not come to its end."""

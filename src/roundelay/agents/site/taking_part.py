@@ -370,7 +370,11 @@ def _outcome(holder: Holder, standard: Standard | None) -> Outcome:
     questions = questions_of(plan, held.hop)
     found = asking.found() if plan.task.regression.folds else None
     chosen: Chosen | None = getattr(found, "chosen", None)
-    return outcome_of(plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged, chosen)
+    outcome = outcome_of(
+        plan.task.regression, held.told, asking.seen, held.estimate, names, questions, converged, chosen
+    )
+    result = None if outcome.result is None else replace(outcome.result, slopes=asking.held.slopes)
+    return outcome._replace(result=result)
 
 
 def _digest_of_model(path: Path) -> str:

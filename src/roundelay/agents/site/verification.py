@@ -112,8 +112,8 @@ def _differs(path: Path, stored: StoredModel, point: Vector, end: SignedEnd, pla
         names, questions = tuple(member.name for member in plan.members), questions_of(plan, end.hop)
         converged = end.reason == Reason.CONTENT
         follows = outcome_of(plan.task.regression, _totals(end), _looks(end), estimate, names, questions, converged)
-        # How a penalty was chosen is the word of the site that wrote the file, as the doubt is.
-        result = None if stored.result is None else replace(stored.result, path=(), strength=None)
+        # How a penalty was chosen and how the fit converged is the word of the site that wrote the file, as the doubt is.
+        result = None if stored.result is None else replace(stored.result, path=(), strength=None, slopes=())
         said = (stored.model, result, as_planned(stored.regression))
         return not _alike(said, (follows.model, follows.result, as_planned(plan.task.regression)))
     if stored.result is not None or stored.regression is not None:
