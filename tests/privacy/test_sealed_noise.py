@@ -123,7 +123,7 @@ def test_what_is_promised_is_there_where_members_leave_their_noise_out(agents: i
 def test_the_noise_of_a_run_has_the_deviations_that_it_says() -> None:
     noise, laps = noise_for(3, 4), 400
     drawn = np.array(
-        [sum(noise.noise(1, SeededPairs(seed), me) for me in range(4)) for seed in range(laps)]
+        [sum(noise.noise(1, SeededPairs(seed), me, np.zeros(noise.dim)) for me in range(4)) for seed in range(laps)]
     ) * noise.shares(1) / 2.0**SHARE_BITS  # fmt: skip
     of_gradient, of_hessian = noise.added(1)
     said = np.concatenate(

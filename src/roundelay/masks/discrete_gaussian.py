@@ -27,8 +27,8 @@ _PIECE = 4096  # words that are asked for at once
 MOST_EXPONENT = 31  # the square of a number below S is compared in 64 bits
 
 
-def own_words(secrets: PairSecrets, me: int, turn: int) -> Draw:
-    """Uniform words that agent `me` alone knows, one after another; the same again for the same turn, below 2³¹.
+def own_words(secrets: PairSecrets, me: int, turn: int, about: bytes = b"") -> Draw:
+    """Uniform words that agent `me` alone knows, one after another; the same again for the same turn, below 2³¹, and what they are about.
 
     They are of the secret that the agent shares with itself.
     """
@@ -38,7 +38,7 @@ def own_words(secrets: PairSecrets, me: int, turn: int) -> Draw:
     def draw(count: int) -> Words:
         nonlocal left
         while len(left) < count:
-            more = secrets.words(alone, alone, NOISE, np.array([next(piece)]), max(_PIECE, count))[0]
+            more = secrets.words(alone, alone, NOISE, np.array([next(piece)]), max(_PIECE, count), about)[0]
             left = np.concatenate([left, more])
         drawn, left = left[:count], left[count:]
         return drawn

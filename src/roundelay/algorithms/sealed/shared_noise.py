@@ -134,11 +134,15 @@ class SharedNoise:
 
     def words(self, problem: RowProblem, agent: int, lap: int, point: Vector, secrets: PairSecrets, me: int) -> Words:
         """What member `me` adds in a lap, before the mask: its records, which are those of `agent` in the problem, and its share."""
-        return (self.steps(problem, agent, lap, point) + self.noise(lap, secrets, me)).view(np.uint64)
+        return (self.steps(problem, agent, lap, point) + self.noise(lap, secrets, me, point)).view(np.uint64)
 
-    def noise(self, lap: int, secrets: PairSecrets, me: int) -> Steps:
-        """A member's share: the same again, whenever the lap is asked for again."""
-        return discrete_gaussian(own_words(secrets, me, lap), self.numbers, SHARE_BITS)
+    def noise(self, lap: int, secrets: PairSecrets, me: int, point: Vector) -> Steps:
+        """A member's share: the same again, whenever the lap is asked for again at this point.
+
+        At another point it is another one: two answers with one noise would have their difference without any.
+        """
+        about = np.ascontiguousarray(point, "<f8").tobytes()
+        return discrete_gaussian(own_words(secrets, me, lap, about), self.numbers, SHARE_BITS)
 
     def steps(self, problem: RowProblem, agent: int, lap: int, point: Vector) -> Steps:
         """The clipped records of an agent, each rounded to whole steps, and summed."""
