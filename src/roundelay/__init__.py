@@ -99,6 +99,7 @@ from roundelay.comparison.tuning import (
 )
 from roundelay.engine.ensemble import (
     Ensemble as Ensemble,
+    load_ensemble as load_ensemble,
 )
 from roundelay.engine.monitors import (
     AugmentedLagrangian as AugmentedLagrangian,

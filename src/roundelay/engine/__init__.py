@@ -2,6 +2,7 @@
 
 from roundelay.engine.ensemble import (
     Ensemble as Ensemble,
+    load_ensemble as load_ensemble,
 )
 from roundelay.engine.monitors import (
     AugmentedLagrangian as AugmentedLagrangian,

@@ -472,6 +472,10 @@ def _definition(
             raise CannotCompileError(
                 f"The source of the kernel function {function.__qualname__} can't be read: define it in a file."
             ) from None
+        if function.__name__ == "<lambda>":
+            raise CannotCompileError(
+                f"The kernel function {slot!r} is a lambda, whose source can't be told from what stands around it: define it by def."
+            )
         if not isinstance(tree, ast.FunctionDef) or not _same_code(function):
             raise CannotCompileError(
                 f"The file of the kernel function {function.__qualname__} has changed since it was imported: start Python anew."

@@ -157,7 +157,14 @@ def steps_of(options: Options, noun: Literal["hops", "iterations"], name: str) -
             else "a gossip method, whose length is given in iterations"
         )
         raise ValueError(f"{name} is {kind}: say {noun}=… .")
-    return whole_number(noun, given, least=0)
+    steps = whole_number(noun, given, least=0)
+    if steps > MOST_STEPS:
+        raise ValueError(f"{noun} is {steps:.3g}, more than are ever made: use at most {MOST_STEPS:.3g}.")
+    return steps
+
+
+# Laps besides the hops count from 2**40 on.
+MOST_STEPS = 10**12
 
 
 def hops_within(
@@ -187,15 +194,19 @@ def hops_within(
 
 
 # History rows where the user does not choose.
-ROWS = 1000
+ROWS, EARLY_ROWS = 1000, 200
 
 
 def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
     """The hops at which the history has a row; the last hop always has one."""
     if record is None:
-        record = max(1, hops // ROWS)
+        every = max(1, hops // ROWS)
+        # The rows before the first of them, ever farther apart, are what a run has to show that is ended early.
+        early = np.geomspace(1, ROWS * every, EARLY_ROWS if every > 1 else 0).astype(np.int64)
+        return np.union1d(np.append(np.arange(0, hops + 1, every), hops), early).astype(np.int64)
     if np.ndim(record) == 0:
-        marks = np.arange(0, hops + 1, whole_number("record", record, least=1), dtype=np.int64)
+        every = whole_number("record", record, least=1)
+        marks = np.arange(0, hops + 1, min(every, hops + 1), dtype=np.int64)
     else:
         marks = np.unique(
             np.array([whole_number("A recorded step", step) for step in cast(Sequence[int], record)], np.int64)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,9 +50,30 @@ class Ensemble:
         quantiles = np.quantile(curves, [low, 0.5, high], axis=0)
         return pd.DataFrame({over: cost, "low": quantiles[0], "median": quantiles[1], "high": quantiles[2]})
 
+    def extend(self, steps: int) -> Ensemble:
+        """Every run with so many more hops or iterations."""
+        return Ensemble(tuple(run.extend(steps) for run in self.runs))
+
+    def save(self, folder: str | Path) -> Path:
+        """Save every run to a file of its own, run-SEED.npz, in a folder, which `roundelay.load_ensemble` reads again."""
+        folder = Path(folder)
+        for run in self.runs:
+            run.save(folder / f"run-{run.seed}.npz")
+        return folder
+
     def units_to(self, error: float, column: str = "error") -> Vector:
         """For each seed, how many units it took until the error stayed at or below this value."""
         return np.array([run.units_to(error, column) for run in self.runs])
+
+
+def load_ensemble(folder: str | Path) -> Ensemble:
+    """Read the runs that `ensemble.save` wrote, in the order of their seeds."""
+    from roundelay.engine.storage import load_run
+
+    runs = [load_run(path) for path in Path(folder).glob("run-*.npz")]
+    if not runs:
+        raise ValueError(f"There are no saved runs in {folder}: give the folder of a saved ensemble.")
+    return Ensemble(tuple(sorted(runs, key=lambda run: run.seed)))
 
 
 def _curve(run: Run, column: str, over: str, cost: Vector) -> Vector:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from roundelay.algorithms.gossip.mixing import MixingNumbers
 from roundelay.engine import gossip_loop
 from roundelay.engine.assemble import gossip_assembly
 from roundelay.engine.checks import Options, check_gossip, check_reader, check_tolerance, marks_of, steps_of
-from roundelay.engine.drive import Driver, Request, steps_of_rows
+from roundelay.engine.drive import Driver, Request, deferred_interrupt, steps_of_rows
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import HistoryRows, Run, StopKind, bytes_a_message, outcome_in_words
-from roundelay.engine.state import DIVERGENCE, new_gauge, point_of_reference
+from roundelay.engine.state import DIVERGENCE, copied, new_gauge, point_of_reference
 from roundelay.engine.token_loop import Gauge
 from roundelay.kernels import Integers, Matrix, Numbers, Vector
 from roundelay.links.crossing import LinkStates, now
@@ -25,8 +26,8 @@ from roundelay.networks import Network
 from roundelay.problems import Problem, size_of
 
 
-def run_gossip(request: Request) -> Run:
-    """Make the iterations until there is a reason to stop, and what is left of them."""
+def run_gossip(request: Request, begun: GossipState | None = None) -> Run:
+    """Make the iterations until there is a reason to stop, and what is left of them; from a state that has `begun`, the rest of them."""
     method: GossipMethod = request.method
     problem, network, options, name = request.problem, request.network, request.options, request.name
     iterations = steps_of(options, "iterations", name)
@@ -37,7 +38,11 @@ def run_gossip(request: Request) -> Run:
 
     assembly = gossip_assembly(method, problem, network, mixing, options.conditions)
     driver = Driver(assembly, request, iterations, "iterations")
-    state = new_gossip_state(method, problem, network, mixing, request.seed, marks, options)
+    state = (
+        new_gossip_state(method, problem, network, mixing, request.seed, marks, options)
+        if begun is None
+        else begun.going_on(iterations)
+    )
     stop: StopKind | None = None
     with driver.under_way():
         while stop is None:
@@ -62,7 +67,14 @@ def run_gossip(request: Request) -> Run:
         record=rows,
         conditions=options.conditions,
         problem=problem,
+        resume=None if options.monitors else partial(_resumed, request, state),
     )
+
+
+def _resumed(request: Request, state: GossipState, steps: int) -> Run:
+    with deferred_interrupt() as interrupt:
+        more = replace(request.options, iterations=state.step + steps, record=None)
+        return run_gossip(replace(request, options=more, interrupt=interrupt), state)
 
 
 # ---------------------------------------------------------------- all that it holds
@@ -113,6 +125,17 @@ class GossipState:
         """The state as the monitors see it: in place of a token stands the mean of the x_i."""
         mean = self.states.x.mean(axis=0)
         return Snapshot(self.states.x, self.multipliers, mean, mean)
+
+    def going_on(self, iterations: int) -> GossipState:
+        """A copy of the state, with room for the rows of the iterations that are to follow."""
+        state = copied(self)
+        log, rows = state.log, state.rows
+        marks = np.append(steps_of_rows(self), self.step + marks_of(None, iterations - self.step)[1:])
+        grown = (
+            np.concatenate([old[:rows], np.zeros((len(marks) + 1 - rows, *old.shape[1:]), old.dtype)])
+            for old in log[1:]
+        )
+        return replace(state, log=gossip_loop.GossipLog(marks, *grown))
 
     def write_last_row(self) -> None:
         """The row of the iteration at which the run ended, where that was not among the marks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.kernels.checks import whole_number
 from roundelay.problems import total_gradient, total_value
 from roundelay.transcripts import Transcript
 
@@ -128,7 +129,7 @@ class Run:
     agents' x_i in a gossip method. `x` and `y` are the states and multipliers (N, p). `outcome` says in words why it stopped; `stop` is the
     reason as one word, `steps` (hops or iterations) and `units` how far it came. `engine` tells which engine ran, and
     why. With tokens, `token` is what went round at the end (the mean, where there are several: `tokens` has them all).
-    `conditions` are the network's, where there were any. `privacy` is what sealed laps under a budget have promised, and its price.
+    `resume` makes more steps; it stays behind where the run goes to a file or to another process. `conditions` are the network's, where there were any. `privacy` is what sealed laps under a budget have promised, and its price.
     """
 
     algorithm: Any
@@ -150,6 +151,7 @@ class Run:
     problem: Problem | None = None
     regulariser: Regulariser | None = None
     privacy: Privacy | None = None
+    resume: Callable[[int], Run] | None = None
 
     def __repr__(self) -> str:
         described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
@@ -235,10 +237,7 @@ class Run:
         distances: dict[str, Any] = {
             "accuracy": record.accuracy,
             "error": record.error / scale,
-            "token_error" if tokens else "mean_error": np.linalg.norm(
-                self._solutions(record.tokens) - self.optimum, axis=1
-            )
-            / scale,
+            "token_error" if tokens else "mean_error": self._distances() / scale,
         }
         columns: dict[str, Any] = {
             "hop" if tokens else "iteration": record.step,
@@ -299,6 +298,20 @@ class Run:
         readout = read_out(received, self.token, journey.lap_is_fixed)
         return replace(readout, estimate=self._solutions(readout.estimate[None])[0])
 
+    def extend(self, steps: int) -> Run:
+        """The run with so many more hops or iterations, the same to the bit as if all had been made at once.
+
+        Its history has the rows of this one, and then as many as a run of the new steps would have.
+        """
+        if self.resume is None:
+            raise ValueError(
+                "Only a run of hops or iterations can be continued, and in the process that made it: simulate again with as many as you need."
+            )
+        return self.resume(whole_number("The number of further steps", steps, least=1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "resume": None}
+
     def save(self, path: str | Path) -> Path:
         """Save the run to one file, which `roundelay.load_run` reads again."""
         from roundelay.engine.storage import save_run
@@ -311,6 +324,11 @@ class Run:
             return tokens
         scale = self.journey.token_scale
         return np.array([self.regulariser.prox(token, scale) for token in tokens])
+
+    def _distances(self) -> Vector:
+        """How far what the tokens stand for is from the optimum."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverged
+            return np.linalg.norm(self._solutions(self.record.tokens) - self.optimum, axis=1)
 
     def _measures(self) -> dict[str, Vector]:
         """What only the problem can tell of the solutions: the gap of the objective, or without an optimum the gradient and the objective."""

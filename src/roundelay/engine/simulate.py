@@ -35,7 +35,7 @@ from roundelay.engine.token_run import run_token
 from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
-from roundelay.problems import Problem, begun_at
+from roundelay.problems import MovedProblem, Problem, begun_at
 
 
 @overload
@@ -127,6 +127,8 @@ def simulate(
     if not isinstance(monitors, Sequence):
         raise ValueError(f"monitors is {monitors!r}: give a list, for instance [roundelay.KKTResiduals()].")
     check_conditions(conditions)
+    if seeds is not None and seed != 0:
+        raise ValueError(f"There is a seed, {seed}, and there are seeds: give one of the two.")
     options = Options(
         hops, iterations, conditions, engine, record, transcript, tuple(monitors), tolerance, content,
         whole_number("reader", reader), budget,
@@ -151,7 +153,12 @@ def _run_from(x0: Any, request: Request) -> Run:
     check_x0(request.options, request.method, request.name)
     origin = begun_at(request.problem, x0)
     _, method = the_method(request.algorithm, origin, request.network)
-    run = _run(replace(request, method=method, problem=origin))
+    return _told_from(origin, _run(replace(request, method=method, problem=origin)))
+
+
+def _told_from(origin: MovedProblem, run: Run) -> Run:
+    """A run on functions of u, told in x."""
+    resume = run.resume
     record, journey = replace(run.record, tokens=run.record.tokens + origin.origin), run.journey
     if journey is not None:
         journey = replace(journey, tokens=journey.tokens + origin.origin, received=journey.received + origin.origin)
@@ -163,6 +170,7 @@ def _run_from(x0: Any, request: Request) -> Run:
         record=record,
         journey=journey,
         problem=origin.inner,
+        resume=None if resume is None else lambda steps: _told_from(origin, resume(steps)),
     )
 
 

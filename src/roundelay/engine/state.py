@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from roundelay.algorithms.parts.starts import SealedSum
 from roundelay.algorithms.slots import Agents
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine import token_loop
-from roundelay.engine.checks import Options
+from roundelay.engine.checks import Options, marks_of
+from roundelay.engine.drive import steps_of_rows
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import WINDOW
 from roundelay.kernels import Integers, Matrix, Numbers, Vector
@@ -98,6 +99,17 @@ class State:
 
         return replace(self, post=token_loop.Post(*(grown(old) for old in self.post)))
 
+    def going_on(self, hops: int) -> State:
+        """A copy of the state, with room for the rows of the hops that are to follow."""
+        state = copied(self)
+        log, rows = state.log, state.rows
+        marks = np.append(steps_of_rows(self), self.step + marks_of(None, hops - self.step)[1:])
+        grown = (
+            np.concatenate([old[:rows], np.zeros((len(marks) + 1 - rows, *old.shape[1:]), old.dtype)])
+            for old in log[1:]
+        )
+        return replace(state, log=token_loop.Log(marks, *grown))
+
     def write_last_row(self) -> None:
         """The row of the hop at which the run ended, where that was not among the marks."""
         row, x, snapshot = self.rows, self.agents.x, self.snapshot()
@@ -163,6 +175,22 @@ def new_state(
         optimum,
         initial.sealed,
     )
+
+
+def copied(state: Any, known: dict[int, NDArray[Any]] | None = None) -> Any:
+    """A state with arrays of its own; those that are parts of one array are so in the copy, too."""
+    known = {} if known is None else known
+    if isinstance(state, np.ndarray):
+        owner = state
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        copy = known.setdefault(id(owner), owner.copy())
+        return np.ndarray(state.shape, state.dtype, copy, state.ctypes.data - owner.ctypes.data, state.strides)
+    if hasattr(state, "_fields"):
+        return type(state)(*(copied(value, known) for value in state))
+    if hasattr(state, "handed"):
+        return replace(state, **{field.name: copied(getattr(state, field.name), known) for field in fields(state)})
+    return state
 
 
 def point_of_reference(optimum: Vector) -> Vector:

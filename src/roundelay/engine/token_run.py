@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from roundelay.algorithms.parts.starts import SealedSum
 from roundelay.algorithms.token_method import TokenMethod, vectors_of
 from roundelay.engine.assemble import Prepared, token_assembly
 from roundelay.engine.checks import (
+    Options,
     check_balance,
     check_reader,
     check_stopping,
@@ -22,7 +24,7 @@ from roundelay.engine.checks import (
     marks_up_to,
     steps_of,
 )
-from roundelay.engine.drive import Driver, Request, steps_of_rows
+from roundelay.engine.drive import Driver, Request, deferred_interrupt, steps_of_rows
 from roundelay.engine.result import HistoryRows, Journey, Run, StopKind, bytes_a_message, outcome_in_words
 from roundelay.engine.state import State, new_state
 from roundelay.engine.token_loop import ALL_CONTENT, RUNNING, UNITS
@@ -33,8 +35,8 @@ from roundelay.networks.walks import Walk
 from roundelay.transcripts import SealedLap, Transcript, joined, sealed_lap
 
 
-def run_token(request: Request) -> Run:
-    """Make the hops until there is a reason to stop, and what is left of them."""
+def run_token(request: Request, begun: State | None = None) -> Run:
+    """Make the hops until there is a reason to stop, and what is left of them; from a state that has `begun`, the rest of them."""
     method: TokenMethod = request.method
     problem, network, seed, options, name = (
         request.problem, request.network, request.seed, request.options, request.name,
@@ -49,12 +51,12 @@ def run_token(request: Request) -> Run:
 
     assembly = token_assembly(method, problem, network, options.conditions)
     driver = Driver(assembly, request, hops, "budget" if too_far else "hops")
-    state = new_state(method, problem, network, seed, marks, options)
+    state = new_state(method, problem, network, seed, marks, options) if begun is None else begun.going_on(hops)
     if state.sealed is not None or wire is not None:
         check_words(f"{name} with {'masked links' if state.sealed is None else 'a sealed start'} sends", noise)
     if options.content is not None:
         check_balance(state.agents.share, state.mean_token, name)
-    if state.sealed is not None:
+    if state.sealed is not None and begun is None:
         first_lap = lap_from(network, first_agent(method.walk, network, seed))
         state.clock[UNITS] += _cost_of_lap(driver.prepared, state.links, first_lap, seed, 0, working=True)
 
@@ -116,7 +118,19 @@ def run_token(request: Request) -> Run:
         conditions=options.conditions,
         problem=problem,
         regulariser=method.regulariser,
+        resume=None if _ends_of_itself(options) else partial(_resumed, request, state),
     )
+
+
+def _ends_of_itself(options: Options) -> bool:
+    """Whether what was asked of a run is over once it has ended: a budget that is spent, monitors that have looked, agents that agreed to stop."""
+    return options.budget is not None or options.content is not None or bool(options.monitors)
+
+
+def _resumed(request: Request, state: State, steps: int) -> Run:
+    with deferred_interrupt() as interrupt:
+        more = replace(request.options, hops=state.step + steps, record=None)
+        return run_token(replace(request, options=more, interrupt=interrupt), state)
 
 
 # ---------------------------------------------------------------- laps besides the hops

@@ -89,6 +89,11 @@ def from_networkx(graph: networkx.Graph[Any], cost: str | None = None) -> Networ
 
     `cost` is the name of the edge attribute that says what a link costs; without it all links are alike.
     """
+    if not hasattr(graph, "is_directed"):
+        raise ValueError(
+            f"That is a {type(graph).__name__} and not a graph of networkx: make one, for instance by "
+            "networkx.from_numpy_array(matrix), or give the links to roundelay.Network(agents, links)."
+        )
     if graph.is_directed():
         raise ValueError("The graph is directed, and links go both ways here. Pass graph.to_undirected() instead.")
     if graph.is_multigraph():
