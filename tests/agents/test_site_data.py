@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
+from roundelay.agents.data.csv_files import read_csv_table
 from roundelay.agents.data.reading import read_frame, read_site_rows
+from roundelay.agents.data.table import Texts
 from roundelay.regression.columns import Column, Conversion
 from roundelay.regression.regression import Regression
 
@@ -347,3 +349,37 @@ def table_or_sentence(content: bytes) -> None:
 def test_odd_cells_end_in_a_table_or_a_sentence(rows: list[list[str]], separator: str) -> None:
     lines = [["age [years]", "sex", "seen"], *rows]
     table_or_sentence("\n".join(separator.join(line) for line in lines).encode())
+
+
+QUOTED = st.text(alphabet='ab1,;"\n\r \t.', max_size=6).map(lambda text: '"' + text.replace('"', '""') + '"')
+CELLS = st.one_of(st.text(alphabet="ab12. ", max_size=4), QUOTED, st.text(alphabet='a"\n\r,;\t', max_size=4))
+LINES = st.one_of(st.tuples(CELLS, CELLS), st.sampled_from([("",), ("  ",), ("\t",), ("a", "b", "c")]))
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(LINES, ENDS), max_size=6), st.sampled_from(",;\t"))
+def test_what_is_read_is_what_another_reader_reads(rows: list[tuple[tuple[str, ...], str]], separator: str) -> None:
+    """Python's own reader, row by row: the same cells on the same lines."""
+    text = "".join(separator.join(cells) + end for cells, end in rows)
+    whole = f"a{separator}b\n" + text
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "oslo.csv"
+        path.write_bytes(whole.encode())
+        try:
+            table = read_csv_table(path, lambda header: range(len(header)))
+        except ValueError as refused:
+            assert str(refused).endswith(".")
+            return
+    reader = csv.reader(
+        io.StringIO(whole.replace("\r\n", "\n").replace("\r", "\n"), newline=""), delimiter=table.separator, strict=True
+    )
+    next(reader)
+    expected, line = [], 2
+    for row in reader:
+        if len(row) > 1 or "".join(row).strip(" \t"):
+            expected.append((line, row))
+        line = reader.line_num + 1
+    assert table.places.tolist() == [number for number, _ in expected]
+    columns = [[column.words[code] for code in column.codes] for column in table.columns if isinstance(column, Texts)]
+    assert list(map(list, zip(*columns, strict=True))) == [row for _, row in expected]
