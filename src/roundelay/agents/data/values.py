@@ -171,7 +171,7 @@ class Understood:
             known = ", ".join(agreed.levels[:NAMED]) + (" and others" if len(agreed.levels) > NAMED else "")
             self._refuse(
                 number, column, wrong, "a level in",
-                f"that the plan does not know: it knows {known}. Correct the cell, leave it empty, or have the plan made with that level",
+                f"which the plan does not know: it knows {known}. Correct the cell, leave it empty, or have the plan made with that level",
             )  # fmt: skip
         return _spread(values, column)
 
