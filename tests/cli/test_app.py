@@ -42,5 +42,9 @@ def test_the_help_waits_for_nothing_heavy() -> None:
         "except SystemExit as done:\n    assert done.code == 0, done\n"
         "heavy = {'matplotlib', 'pandas', 'numba', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
+        # What an agent runs on, too: its attacks run in another process, and few rings have a regression.
+        "import roundelay.agents.site.taking_part, roundelay.agents.site.meter\n"
+        "heavy = {'matplotlib', 'pandas', 'numba', 'scipy.special', 'scipy.optimize', 'scipy.linalg'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

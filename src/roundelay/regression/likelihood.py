@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.families import Family
@@ -149,7 +149,7 @@ class SoftmaxLosses:
 
     def chances(self, eta: Matrix) -> Matrix:
         """Of each level in each row."""
-        return softmax(self._all(eta), axis=1)
+        return scipy.special.softmax(self._all(eta), axis=1)
 
     def each(self, eta: Matrix) -> Vector:
         """−log of the chance of its level."""

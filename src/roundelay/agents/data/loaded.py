@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from roundelay.agents.agreement.plan import CUSTOM
 from roundelay.agents.data.models import StoredModel, load_model as read_stored
@@ -116,7 +116,7 @@ class LoadedModel:
         model = self.stored.model
         eta = numbers_of(frame, self.features) @ np.array([value for _, value in model.coefficients]) + model.intercept
         chances = problem_named(model.kind).needs_labels and not link
-        return pd.DataFrame({PREDICTED: expit(eta) if chances else eta}, index=frame.index)
+        return pd.DataFrame({PREDICTED: scipy.special.expit(eta) if chances else eta}, index=frame.index)
 
     @property
     def features(self) -> tuple[Column, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -55,6 +56,9 @@ class RegressionFit:
 
     def __post_init__(self) -> None:
         """What of the rows can't be computed with is said now, not when the others wait for a sum."""
+        import_module(
+            "scipy.special"
+        )  # families load it late, and once others can connect an import may find no open file
         _ = self.rows.weight, self.rows.offset
         ends = {written: one.inside + 2 for written, one in self.study.regression.terms.splines.items()}
         self.rows.design({written: tuple(np.linspace(0.0, 1.0, count).tolist()) for written, count in ends.items()})

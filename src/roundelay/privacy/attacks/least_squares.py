@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.linalg import lsqr
 
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
@@ -26,7 +25,7 @@ class System:
     −1 at the start.
     """
 
-    matrix: csr_array
+    matrix: scipy.sparse.csr_array
     right: Vector
     first: Integers
     hop: Integers
@@ -86,7 +85,7 @@ def least_squares(seen: Seen, public: Public, coordinate: int, iterations: int |
         limit = 50 * unknowns
     else:
         tight, limit = 0.0, whole_number("iterations", iterations, least=1)
-    answer = lsqr(system.matrix, system.right, atol=tight, btol=tight, conlim=0.0, iter_lim=limit)
+    answer = scipy.sparse.linalg.lsqr(system.matrix, system.right, atol=tight, btol=tight, conlim=0.0, iter_lim=limit)
     estimate, stop, made = answer[0], int(answer[1]), int(answer[2])
     gap = system.matrix @ estimate - system.right
     slope = float(np.linalg.norm(system.matrix.T @ gap))
@@ -172,7 +171,7 @@ class _Rows:
         columns = x if x is not None else self.states + np.asarray(y)
         self.entries.append((rows, columns, np.full(len(rows), weight)))
 
-    def matrix(self) -> csr_array:
+    def matrix(self) -> scipy.sparse.csr_array:
         """All of them."""
         rows, columns, weights = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        return coo_array((weights, (rows, columns)), shape=(self.count, 2 * self.states)).tocsr()
+        return scipy.sparse.coo_array((weights, (rows, columns)), shape=(self.count, 2 * self.states)).tocsr()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solveh_banded
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.recursions import forward
@@ -115,7 +115,7 @@ def _states(known: Evidence, q: Matrix, h: Vector, gamma: Vector) -> Matrix:
         right = (1.0 - value) * place[:, k]
         right[1:] += (1.0 + later) * pull[:, k]
         right[:-1] -= pull[:, k]
-        found[:, k] = solveh_banded(normal, right, lower=True)
+        found[:, k] = scipy.linalg.solveh_banded(normal, right, lower=True)
     x = found @ vectors.T
     start = (1.0 + gamma[0]) * x[0] - known.d[0] - gamma[0] * known.z[0]
     return np.vstack([start, x])

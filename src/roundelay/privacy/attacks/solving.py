@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from roundelay.kernels import Matrix, Vector
 
@@ -48,7 +48,7 @@ def minimise_squares(residuals: Residuals, start: Vector, limit: int = 60) -> Mi
         r, jacobian = at(begin.tobytes())
         if not (np.isfinite(r).all() and np.isfinite(jacobian).all()):
             return Minimum(begin, np.inf, False)
-        answer = least_squares(
+        answer = scipy.optimize.least_squares(
             gaps,
             begin,
             slopes,

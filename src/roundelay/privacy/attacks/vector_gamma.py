@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.privacy.attacks.setting import (
@@ -161,7 +161,7 @@ def _middle(
     asked = (np.abs(off) > sure * np.linalg.norm(rounds.d, axis=1, keepdims=True)).ravel()
     unit = (1.0 / off.ravel()[asked])[:, None]  # in units of v, with its sign
     margin = np.ones((len(unit), 1))
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         np.append(np.zeros(low.shape[1]), -1.0),
         A_ub=np.vstack([np.hstack([-low[asked] * unit, margin]), np.hstack([high[asked] * unit, margin])]),
         b_ub=np.concatenate([-low_right[asked] * unit[:, 0], high_right[asked] * unit[:, 0]]),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from roundelay.algorithms.token_method import TokenADMM
 from roundelay.engine import Run
@@ -194,5 +194,5 @@ def best_direction(estimate: Matrix, truth: Matrix) -> float:
 def records_error(estimate: Matrix, truth: Matrix) -> float:
     """The relative error of the records, whose order nobody knows."""
     costs = np.linalg.norm(estimate[:, None, :] - truth[None, :, :], axis=2) ** 2
-    rows, columns = linear_sum_assignment(costs)
+    rows, columns = scipy.optimize.linear_sum_assignment(costs)
     return relative(estimate[rows], truth[columns])

@@ -11,7 +11,7 @@ from math import log
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import entr, expit, gammaln, log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
+import scipy
 
 from roundelay.kernels import Vector
 from roundelay.registry import register
@@ -50,23 +50,23 @@ class Logit:
 
     def yes(self, eta: Vector) -> Side:
         """A = −log μ."""
-        return Side(np.logaddexp(0.0, -eta), -expit(-eta), self.weight(eta))
+        return Side(np.logaddexp(0.0, -eta), -scipy.special.expit(-eta), self.weight(eta))
 
     def no(self, eta: Vector) -> Side:
         """B = −log(1 − μ)."""
-        return Side(np.logaddexp(0.0, eta), expit(eta), self.weight(eta))
+        return Side(np.logaddexp(0.0, eta), scipy.special.expit(eta), self.weight(eta))
 
     def mean(self, eta: Vector) -> Vector:
         """μ."""
-        return expit(eta)
+        return scipy.special.expit(eta)
 
     def weight(self, eta: Vector) -> Vector:
         """μ(1 − μ)."""
-        return expit(eta) * expit(-eta)
+        return scipy.special.expit(eta) * scipy.special.expit(-eta)
 
     def predictor(self, mean: float) -> float:
         """log(μ/(1 − μ))."""
-        return float(logit(mean))
+        return float(scipy.special.logit(mean))
 
 
 class Probit:
@@ -75,7 +75,7 @@ class Probit:
     def yes(self, eta: Vector) -> Side:
         """A = −log Φ."""
         steepness = _steepness(eta)
-        return Side(-log_ndtr(eta), -steepness, steepness * np.maximum(eta + steepness, 0.0))
+        return Side(-scipy.special.log_ndtr(eta), -steepness, steepness * np.maximum(eta + steepness, 0.0))
 
     def no(self, eta: Vector) -> Side:
         """B, which is A at −η."""
@@ -84,7 +84,7 @@ class Probit:
 
     def mean(self, eta: Vector) -> Vector:
         """μ."""
-        return ndtr(eta)
+        return scipy.special.ndtr(eta)
 
     def weight(self, eta: Vector) -> Vector:
         """φ²/(Φ(1 − Φ)) with the normal density φ."""
@@ -92,12 +92,12 @@ class Probit:
 
     def predictor(self, mean: float) -> float:
         """Φ⁻¹(μ)."""
-        return float(ndtri(mean))
+        return float(scipy.special.ndtri(mean))
 
 
 def _steepness(eta: Vector) -> Vector:
     """φ/Φ."""
-    return np.exp(-0.5 * eta**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(eta))
+    return np.exp(-0.5 * eta**2 - 0.5 * np.log(2.0 * np.pi) - scipy.special.log_ndtr(eta))
 
 
 class Log:
@@ -173,7 +173,12 @@ class Binomial:
 
     def half_deviance(self, eta: Vector, y: Vector) -> Vector:
         """YA + (1 − y)B, less what it is at μ = y."""
-        return y * self._by.yes(eta).value + (1.0 - y) * self._by.no(eta).value - entr(y) - entr(1.0 - y)
+        return (
+            y * self._by.yes(eta).value
+            + (1.0 - y) * self._by.no(eta).value
+            - scipy.special.entr(y)
+            - scipy.special.entr(1.0 - y)
+        )
 
     def slope(self, eta: Vector, y: Vector) -> Vector:
         """YA' + (1 − y)B'."""
@@ -189,8 +194,12 @@ class Binomial:
 
     def log_likelihood(self, y: Vector, mean: Vector, weight: Vector, dispersion: float) -> Vector:
         """Log of the chance of so many successes in so many trials."""
-        ways = gammaln(weight + 1.0) - gammaln(weight * y + 1.0) - gammaln(weight * (1.0 - y) + 1.0)
-        return ways + weight * (xlogy(y, mean) + xlog1py(1.0 - y, -mean))
+        ways = (
+            scipy.special.gammaln(weight + 1.0)
+            - scipy.special.gammaln(weight * y + 1.0)
+            - scipy.special.gammaln(weight * (1.0 - y) + 1.0)
+        )
+        return ways + weight * (scipy.special.xlogy(y, mean) + scipy.special.xlog1py(1.0 - y, -mean))
 
     def refusal(self, y: Vector) -> tuple[int, str] | None:
         """Yes or no, or a part of several."""

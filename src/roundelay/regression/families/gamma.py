@@ -7,7 +7,7 @@ from math import log
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from roundelay.kernels import Vector
 from roundelay.registry import register
@@ -66,7 +66,7 @@ class Gamma:
     def log_likelihood(self, y: Vector, mean: Vector, weight: Vector, dispersion: float) -> Vector:
         """Of a gamma distribution with the shape weight/φ."""
         shape = weight / dispersion
-        return shape * np.log(shape * y / mean) - shape * y / mean - gammaln(shape) - np.log(y)
+        return shape * np.log(shape * y / mean) - shape * y / mean - scipy.special.gammaln(shape) - np.log(y)
 
     def refusal(self, y: Vector) -> tuple[int, str] | None:
         """A time or a cost is above 0."""

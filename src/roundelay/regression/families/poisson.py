@@ -7,7 +7,7 @@ from math import log
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+import scipy
 
 from roundelay.kernels import Vector
 from roundelay.registry import register
@@ -43,7 +43,7 @@ class Poisson:
 
     def half_deviance(self, eta: Vector, y: Vector) -> Vector:
         """y log(y/μ) − (y − μ)."""
-        return xlogy(y, y) - y - y * eta + exponential(eta)
+        return scipy.special.xlogy(y, y) - y - y * eta + exponential(eta)
 
     def slope(self, eta: Vector, y: Vector) -> Vector:
         """μ − y."""
@@ -59,7 +59,7 @@ class Poisson:
 
     def log_likelihood(self, y: Vector, mean: Vector, weight: Vector, dispersion: float) -> Vector:
         """weight·log P(y)."""
-        return weight * (xlogy(y, mean) - mean - gammaln(y + 1.0))
+        return weight * (scipy.special.xlogy(y, mean) - mean - scipy.special.gammaln(y + 1.0))
 
     def refusal(self, y: Vector) -> tuple[int, str] | None:
         """A count is 0 or more; it need not be whole, as where it was divided."""
