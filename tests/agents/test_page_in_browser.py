@@ -260,13 +260,14 @@ def test_the_words_of_the_method_are_there_for_whoever_wants_them_alone(chrome: 
         chrome.execute_script("document.getElementById('method').click()")
 
 
-def test_a_run_that_failed_says_why_and_where(chrome: Chrome, ring: LiveRing) -> None:
+def test_a_run_that_failed_says_why(chrome: Chrome, ring: LiveRing) -> None:
     with shown(chrome, ring):
         until(chrome, text("[aria-current=step]"), lambda now: now == "Fit")
         ring.watches[0].failed = f"The outcome is the same in all rows. {HOSTILE}"
         until(chrome, text("#doing"), lambda now: now == "Nothing could be fitted.")
         assert value(chrome, text(".banner")) == f"The outcome is the same in all rows. {HOSTILE}."
-        assert value(chrome, text("[aria-current=step]")) == "Fit"
+        assert value(chrome, "document.getElementById('course').hidden")
+        assert value(chrome, text(".badge")) == "finished finished"
         assert value(chrome, "[window.fooled, document.images.length]") == [None, 0]
 
 

@@ -203,3 +203,8 @@ def test_shrunk_coefficients_predict_without_intervals_and_are_shown_without_err
     assert isinstance(model[-1], LogisticRegression)
     text, document = printed(fit.result), report(fit.result, fit.study.regression)
     assert "std. error" not in text and "std. error" not in document and "shrunk" in text
+    assert (
+        "folds" not in document
+        and "outside each of 3 folds"
+        in glm("any ~ age + faith", apart(people()), "binomial", lasso=1.0, folds=3).report()
+    )

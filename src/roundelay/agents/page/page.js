@@ -14,7 +14,6 @@ const ring = new Ring(byId("ring"));
 const chart = new Chart(byId("chart"), byId("legend"), byId("chart-caption"));
 
 let status = null; // the last one heard, while the line is open
-let reached = "meeting"; // the last stage before a failure
 let asked = false; // for the model
 let visits = -1, moved = 0; // when the token was last seen to do something
 
@@ -32,10 +31,8 @@ const showDoing = () => {
 
 const showCourse = () => {
   const { stage, part } = status.progress;
-  const over = stage === "finished";
-  byId("course").hidden = over;
-  const at = stage === "failed" ? words.STAGES.findIndex(([name]) => name === reached) : words.STAGES.findIndex(([name]) => name === stage);
-  if (stage !== "failed") reached = stage;
+  const at = words.STAGES.findIndex(([name]) => name === stage);
+  byId("course").hidden = at < 0; // it is over
   const state = (place) => (place < at ? "behind" : place === at ? "now" : "ahead");
   refill(byId("stages"), [at], () =>
     words.STAGES.map(([, said], place) => element("li", { "data-state": state(place), ...(place === at ? { "aria-current": "step" } : {}) }, said)),
@@ -93,7 +90,7 @@ const heard = (latest) => {
   document.body.classList.toggle("sealed", status.sealed);
   say(byId("site"), status.site);
   say(byId("fits"), words.fits(status));
-  say(byId("outcome"), status.doing === "finished" ? words.outcome(status) : "");
+  say(byId("outcome"), status.has_model ? words.outcome(status) : "");
   say(byId("run"), words.run(status));
   showDoing();
   showCourse();

@@ -100,7 +100,7 @@ export class Ring {
     say(this.title, ringInWords(status));
     this.draw();
     const known = status.token_here || (status.on_cycle && status.lap_seconds > 0);
-    this.token.toggleAttribute("hidden", !known || status.doing === "finished");
+    this.token.toggleAttribute("hidden", !known || status.doing === "finished" || status.doing === "failed");
     this.token.classList.toggle("estimated", !status.token_here);
     this.token.dataset.place = status.token_place;
     if (this.at === null || calm.matches) this.put(status.token_place);

@@ -77,7 +77,6 @@ export const doing = (status, quiet) => {
 
 // Rounds, and roughly how long they may still take.
 export const left = (status) => {
-  if (status.doing === "failed") return "";
   const { rounds, usual, part, seconds_left: still } = status.progress;
   const far = usual ? `Round ${whole(Math.min(rounds + 1, usual))} of about ${whole(usual)}` : part > 0 ? `About ${Math.round(100 * part)} % of the way` : "";
   const time = still === null || status.doing === "paused" ? "" : still < 2 ? "a moment is left" : `about ${roughly(still)} left`;
@@ -106,10 +105,12 @@ export const run = (status) => {
   return `${status.algorithm} between ${members} sites, run ${status.run.slice(0, 8)}${epoch}`;
 };
 
+const isOver = (status) => status.doing === "finished" || status.doing === "failed";
+
 // A link that never was up and of which nothing bad is known is still being opened.
 // After the end neighbours go, and that is no trouble.
 export const stateOf = (link, status) => {
-  if (status.doing === "finished") return "closed";
+  if (isOver(status)) return "closed";
   if (link.up) return "up";
   return link.broken || link.trouble ? "down" : "unknown";
 };
@@ -160,7 +161,7 @@ export const journal = (status) => {
 };
 
 export const place = (status, quiet) => {
-  if (status.doing === "finished") return `The run is over: there is no ${what(status)} any more.`;
+  if (isOver(status)) return `The run is over: there is no ${what(status)} any more.`;
   if (status.doing === "paused") return `The ${what(status)} stays at this site when it comes.`;
   if (status.token_here && !brisk(status, quiet)) return `The ${what(status)} is at this site.`;
   if (!status.on_cycle) return "The token walks at random, so nobody here knows where it is until it comes back.";

@@ -309,8 +309,12 @@ class Site:
     async def _end_when_finished(self, signed: SignedPlan, agent: Agent) -> Ending:
         """The model is written as soon as this site has it, whoever is still to be told."""
         await agent.finished.wait()
-        ending = self._end(signed, agent.station.holder)
         assert self.watch is not None
+        try:
+            ending = self._end(signed, agent.station.holder)
+        except NoMinimumError as error:
+            self.watch.failed = str(error)  # it is told at once, and raised when the others have been answered
+            raise
         self.watch.model = StoredModel(ending.model, ending.notes, 5, ending.result, signed.plan.task.regression)
         own_fit = await asyncio.to_thread(
             self._own_fit, signed.plan, ending, agent.station.holder.held.told

@@ -13,7 +13,7 @@ from roundelay.regression.shown.markup import Markup, tag
 from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, plural
 from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.tables import Table, facts, tables_of
-from roundelay.regression.sums import sums_of
+from roundelay.regression.sums import AFTER, sums_of
 
 # Nothing is fetched and nothing runs, whatever stands in the file.
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'"
@@ -178,13 +178,16 @@ def _who(result: Result, origin: Origin | None) -> list[Markup]:
 def _disclosed(regression: Regression) -> list[Markup]:
     tells = dict.fromkeys(one.tells for one in sums_of(regression))  # the same is told by several
     told = [tag("li", {}, f"{one[:1].upper()}{one[1:]}.") for one in tells]
-    fit = tag(
-        "li",
-        {},
-        "The slope, and for most families the curvature, of the loss over all rows at each point that was asked for.",
-    )
-    before = len(told) - 2
+    asked = [
+        "The slope, and for most families the curvature, of the loss over all rows at each point that was asked for."
+    ]
+    if regression.folds:
+        asked.append(f"The same of the rows outside each of {regression.folds} folds, by which the penalty was chosen.")
+    fit, before = [tag("li", {}, one) for one in asked], len(told) - len(AFTER)
     return [
-        tag("p", {}, "Everybody who took part knows these sums over the rows of all sites, and nothing else of another site's rows:"),
-        tag("ol", {"class": "told"}, *told[:before], fit, *told[before:]),
+        tag(
+            "p", {}, "Everybody who took part knows these sums over the rows of all sites, from which each can take what it has added itself. What a "
+            "single other site has added is known only where all others work together.",
+        ),
+        tag("ol", {"class": "told"}, *told[:before], *fit, *told[before:]),
     ]  # fmt: skip
