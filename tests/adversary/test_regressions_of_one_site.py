@@ -56,7 +56,7 @@ def test_a_false_factor_lifts_one_site_out_of_the_sum() -> None:
     sites[VICTIM] = SiteRows(
         regression, in_months.assign(age=in_months["age"] * factor)[["age", "ill"]], converted=("age [years] from months by 1e+09·x",)
     )  # fmt: skip
-    told = known_of(sites, "counts").told("counts")["age"].sum()
+    told = known_of(sites, "sums").told("sums")["age"].sum()
     assert round(told / factor) == in_months["age"].sum()
     (found,) = refused_rows(Policy(), sites[VICTIM])
     assert "by 1e+09·x at this site" in found and "stand out of every sum" in found

@@ -192,8 +192,14 @@ def test_an_operator_looks_at_conversions_first() -> None:
 
 def test_all_rows_are_enough_for_the_unknowns_and_for_each_level() -> None:
     def known(*sites: SiteRows) -> Counted:
-        study, nothing = Study(REGRESSION), Counted(REGRESSION, (), len(sites))
-        return study.known((np.sum([study.summand(one, nothing) for one in sites], axis=0),), len(sites))
+        study = Study(REGRESSION)
+        totals: tuple[np.ndarray, ...] = ()
+        for _ in range(2):
+            before = Counted(REGRESSION, totals, len(sites))
+            following = study.sums[len(totals)]
+            own = [following.packed(REGRESSION, following.own(site, before)) for site in sites]
+            totals = (*totals, np.sum(own, axis=0))
+        return study.known(totals, len(sites))
 
     # Five unknowns: the constant, the age and three levels.
     full = [rows_with("NNNNNSSSSSEEEEEWWWWW", "f" * 10 + "m" * 10)]

@@ -274,7 +274,10 @@ def test_folds_at_points_of_ones_own_are_named_by_all_others() -> None:
 
 def test_a_second_look_is_not_had_without_the_first() -> None:
     ring = ring_of_a_liar()
-    before = next(move for move in hand_overs(ring) if move.receiver == 1 and move.baton.purpose == Asked.FIRST_LOOK)
+    looked = (Phase.ASK, Asked.FIRST_LOOK)
+    before = next(
+        move for move in hand_overs(ring) if move.receiver == 1 and (move.baton.phase, move.baton.purpose) == looked
+    )
     looks = ring[1].asking.own_sums
     words = 2 * (looks[1] + 1)
     numbers = np.concatenate([np.zeros(looks[0], np.uint64), np.zeros(words, np.uint64)])
@@ -439,7 +442,6 @@ def test_sums_that_are_too_long_to_be_handed_round_leave_the_result_as_it_is(mon
             one, other = station.holder, whole.up[name].holder
             assert one.asking is not None and "too long to be handed round" in one.asking.held.doubt
             assert outcome_at(one) == outcome_at(other) and outcome_at(one).result is not None
-            assert all(total.total is None for total in one.asking.held.answered[:-2])
 
 
 @pytest.mark.parametrize("seed", range(3))

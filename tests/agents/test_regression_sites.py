@@ -184,7 +184,7 @@ def test_all_that_was_told_stands_in_the_ledger(wards: Wards) -> None:
     finish(wards, wards.planned("length ~ dose", "gaussian", table_one=False, diagnostics=False))
     assert not set(added(wards)[1].told) >= set(one.told)
     said = CliRunner().invoke(app, ["ring", "ledger", "--folder", str(wards.folder / "Oslo")])
-    assert said.exit_code == 0 and "how many have each level" in said.output
+    assert said.exit_code == 0 and "how many rows have each level" in said.output
 
 
 def cells(ending: Ending) -> dict[str, np.ndarray[Any, Any]]:

@@ -315,7 +315,7 @@ class _Reckoned:
 
     def missing(self) -> tuple[Missing, ...]:
         """The columns of which cells were empty."""
-        told = self.known.told("counts")["dropped by"].tolist()
+        told = self.known.told("rows")["dropped by"].tolist()
         pairs = zip(self.regression.columns, told, strict=True)
         return tuple(
             Missing(str(column), round(rows) if self._shown(rows) else None) for column, rows in pairs if rows > 0.0
@@ -338,7 +338,7 @@ class _Reckoned:
             notes.append("Each site has a baseline hazard of its own; ties are handled by Efron's method.")
         if regression.errors == "site" and self.known.sites < FEW_SITES:
             notes.append(f"Errors between {self.known.sites} sites are rough: with so few they tend to be too small.")
-        dropped = float(self.known.told("counts")["dropped"][0])
+        dropped = float(self.known.told("rows")["dropped"][0])
         if dropped > 0.0:
             how_many = f"{round(dropped):,}" if self._shown(dropped) else f"Fewer than {regression.least}"
             notes.append(f"{how_many} rows with an empty cell were left out.")
@@ -363,7 +363,7 @@ def table_one(known: Known) -> TableOne:
             cells = known.told("counts")[column.name].reshape(-1, len(column.levels))
             lines += _level_lines(column.name, column.levels, _with_all(cells, bool(regression.by)), counts, least)
         elif _is_yes_or_no(known, column):
-            ones = known.told("counts")[column.name]
+            ones = known.told("sums")[column.name]
             cells = _with_all(np.column_stack([known.groups - ones, ones]), bool(regression.by))
             lines += _level_lines(str(column), ("0", "1"), cells, counts, least)[1:]
         else:

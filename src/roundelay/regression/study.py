@@ -87,7 +87,7 @@ class Study:
         for part in (part for part in growing if part in mine):
             if not (theirs[part] >= mine[part] * (1.0 - ROUNDING) - GRID).all():
                 raise ValueError(f"In the sum of {one.tells} there is less than this site has added.")
-        if one.name == "counts":
+        if one.name == "rows":
             rows = float(theirs["rows"][0])
             if not (mine["rows"][0] <= rows <= MOST_ROWS and rows.is_integer()):
                 raise ValueError(f"All {sites} sites can't have {rows:,g} rows together.")

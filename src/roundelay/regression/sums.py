@@ -110,16 +110,16 @@ class Known:
     @property
     def rows(self) -> int:
         """How many rows all sites have together."""
-        return round(float(self.told("counts")["rows"][0]))
+        return round(float(self.told("rows")["rows"][0]))
 
     @cached_property
     def groups(self) -> Vector:
         """How many rows each group has."""
-        return self.told("counts")["groups"]
+        return self.told("counts")["groups"] if self.has("counts") else np.array([float(self.rows)])
 
     def mean(self, column: Column) -> float:
         """The mean of a column of numbers over all rows."""
-        return float(self.told("counts")[column.name].sum()) / max(self.rows, 1)
+        return float(self.told("sums")[column.name].sum()) / max(self.rows, 1)
 
     def spread(self, column: Column) -> float:
         """Its deviation over all rows."""
@@ -127,7 +127,7 @@ class Known:
 
     def described(self, column: Column) -> Described:
         """Count, mean and deviation in each group, and in all rows."""
-        sums, squares = (self.told(name)[column.name] for name in ("counts", "spreads"))
+        sums, squares = (self.told(name)[column.name] for name in ("sums", "spreads"))
         count = np.append(self.groups, self.groups.sum())
         some = np.maximum(count, 1.0)
         mean = np.append(sums, sums.sum()) / some
@@ -415,30 +415,34 @@ def _by_group(rows: SiteRows, values: Vector) -> Vector:
     return np.bincount(_group_of(rows), values, len(group_names(rows.regression))).astype(np.float64)
 
 
+def _rows_sizes(regression: Regression) -> dict[str, int]:
+    return {"rows": 1, "dropped": 1, "dropped by": len(regression.columns)}
+
+
+def _rows_own(rows: SiteRows, known: Known) -> Parts:
+    return {"rows": rows.count, "dropped": rows.dropped, "dropped by": rows.dropped_by}
+
+
+def _levels(regression: Regression) -> tuple[Column, ...]:
+    return tuple(column for column in regression.columns if not _is_number(column))
+
+
 def _counts_sizes(regression: Regression) -> dict[str, int]:
     groups = len(group_names(regression))
-    sizes = {"rows": 1, "dropped": 1, "dropped by": len(regression.columns), "groups": groups}
-    for column in regression.columns:
-        if not _is_number(column):
-            sizes[column.name] = groups * len(column.levels)
-        elif column in _numbers(regression):
-            sizes[column.name] = groups
-    return sizes
+    return {"groups": groups} | {column.name: groups * len(column.levels) for column in _levels(regression)}
 
 
 def _counts_own(rows: SiteRows, known: Known) -> Parts:
-    regression, ones = rows.regression, np.ones(rows.count)
-    parts: dict[str, Any] = {
-        "rows": rows.count, "dropped": rows.dropped, "dropped by": rows.dropped_by, "groups": _by_group(rows, ones),
-    }  # fmt: skip
-    groups = len(group_names(regression))
-    for column in regression.columns:
-        if not _is_number(column):
-            codes, levels = rows.frame[column.name].cat.codes.to_numpy(), len(column.levels)
-            parts[column.name] = np.bincount(_group_of(rows) * levels + codes, minlength=groups * levels)
-        elif column in _numbers(regression):
-            parts[column.name] = _by_group(rows, _values(rows, column))
+    groups = len(group_names(rows.regression))
+    parts: dict[str, Any] = {"groups": _by_group(rows, np.ones(rows.count))}
+    for column in _levels(rows.regression):
+        codes, levels = rows.frame[column.name].cat.codes.to_numpy(), len(column.levels)
+        parts[column.name] = np.bincount(_group_of(rows) * levels + codes, minlength=groups * levels)
     return parts
+
+
+def _sums_own(rows: SiteRows, known: Known) -> Parts:
+    return {column.name: _by_group(rows, _values(rows, column)) for column in _numbers(rows.regression)}
 
 
 def _spreads_sizes(regression: Regression) -> dict[str, int]:
@@ -668,10 +672,10 @@ def _leverages(likelihood: Any, w: Vector, inverse: Matrix) -> Vector:
 
 # ---------------------------------------------------------------- all of them, in order
 
-COUNTED = Sum(
-    "counts", "how many rows there are, how many lack a cell, how many have each level, and the sums of columns of numbers",
-    _counts_sizes, _counts_own, ("rows", "dropped", "dropped by", "groups"),
-)  # fmt: skip
+# Rows alone come first: where a site finds them too few, or nearly as many as before, it adds to nothing more.
+ROWS = Sum("rows", "how many rows there are, and how many lack a cell", _rows_sizes, _rows_own, None)
+COUNTED = Sum("counts", "how many rows have each level", _counts_sizes, _counts_own, None)
+SUMMED = Sum("sums", "the sum of each column of numbers", _spreads_sizes, _sums_own)
 SPREADS = Sum("spreads", "the spread of each column of numbers", _spreads_sizes, _spreads_own, None)
 BINNED = Sum("bins", f"how many rows lie in up to {BINS} bins of each column of numbers", _bins_sizes, _bins_own, None)
 BINNED_AGAIN = Sum("bins again", "the same for bins with about as many rows each", _bins_sizes, _bins_again_own, None)
@@ -697,9 +701,10 @@ def _null(step: int) -> Sum:
 
 def sums_of(regression: Regression) -> tuple[Sum, ...]:
     """All sums of a regression, in order; those of AFTER follow the fit."""
-    described = (SPREADS, BINNED, BINNED_AGAIN) if _numbers(regression) else ()
+    counted = (COUNTED,) if _levels(regression) else ()
+    described = (SUMMED, SPREADS, BINNED, BINNED_AGAIN) if _numbers(regression) else ()
     null = tuple(map(_null, range(NULL_STEPS))) if needs_null_steps(regression) else ()
-    return (COUNTED, *described, MOMENTS, PRODUCTS, *null, *AFTER)
+    return (ROWS, *counted, *described, MOMENTS, PRODUCTS, *null, *AFTER)
 
 
 __all__ = ["AFTER", "Known", "Sum", "full", "group_names", "half", "sums_of", "triangle"]

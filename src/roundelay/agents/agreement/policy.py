@@ -376,6 +376,8 @@ def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Itera
             f"The regression has {unknowns:,} unknowns and all sites together {known.rows:,} rows, and this site's policy allows "
             f"{policy.most_parameters_per_row:g} unknowns for each row (most_parameters_per_row)."
         )
+    if not known.has("counts"):
+        return
     counts = [
         LevelCount(column.name, level, round(count))
         for column in known.regression.columns
