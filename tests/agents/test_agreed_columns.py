@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -347,6 +348,16 @@ def test_conversions_are_read_and_stand_in_the_plan() -> None:
     check_fits_task(Task("least_squares", (age,), Column("y")), site("Narvik", Column("age", "months"), Column("y")))
     with pytest.raises(ValueError, match="not one of numbers at all sites"):
         agreed_columns([OSLO, BERGEN], ["area"], conversions=[unit_change("area: m -> km * 1000")])
+
+
+def test_a_fit_without_a_formula_takes_numbers() -> None:
+    task = Task("logistic", (Column("age", "years"), Column("area")), Column("ill"))
+    with pytest.raises(
+        ValueError,
+        match="Oslo has words or dates in the column area, and a fit without a formula takes numbers: plan one with --formula",
+    ):
+        check_fits_task(task, OSLO)
+    check_fits_task(replace(task, features=task.features[:1]), OSLO)
 
 
 @pytest.mark.parametrize(

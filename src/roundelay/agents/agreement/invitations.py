@@ -19,7 +19,7 @@ from roundelay.agents.agreement.signed_text import (
     table_of,
 )
 from roundelay.networks.network_checks import join_names
-from roundelay.regression.columns import Column, Conversion, Values
+from roundelay.regression.columns import TRUTH, Column, Conversion, Values
 from roundelay.tables import Fields
 
 FORMAT = 3
@@ -108,14 +108,25 @@ def check_same_columns(invitations: Sequence[Invitation]) -> None:
 
 
 def check_fits_task(task: Task, invitation: Invitation) -> None:
-    """Refuse a site whose data lack a column of the fit."""
-    offered = {column.name: column.unit for column in invitation.columns}
-    lacking = [str(column) for column in task.columns if not column.takes(offered.get(column.name, "\n"))]
+    """Refuse a site whose data lack a column of the fit, or have words or dates in one of which a task without a formula takes numbers."""
+    offered = {column.name: column for column in invitation.columns}
+    lacking = [str(one) for one in task.columns if one.name not in offered or not one.takes(offered[one.name].unit)]
     if lacking:
         raise ValueError(
             f"{invitation.name} lacks {_counted(lacking)} of the fit: let it name the same columns in the same units, "
             "and make a new invitation with roundelay ring offer --data."
         )
+    others = [str(one) for one in task.columns if not _has_numbers(offered[one.name])]
+    if task.has_rows and others:
+        raise ValueError(
+            f"{invitation.name} has words or dates in {_counted(others)}, and a fit without a formula takes numbers: plan one with --formula, or let "
+            "the sites offer other --columns."
+        )
+
+
+def _has_numbers(column: Column) -> bool:
+    """Whether what is offered are numbers, or words that stand for 0 and 1."""
+    return column.values == "number" or (bool(column.levels) and all(level.lower() in TRUTH for level in column.levels))
 
 
 def _lacking(first: Invitation, other: Invitation, here: set[Column], there: set[Column]) -> str:
