@@ -113,6 +113,16 @@ def test_the_report_says_that_nobody_has_looked_at_signatures(model: Path, tmp_p
     assert regression is not None and all(one.tells[1:] in document for one in sums_of(regression))
 
 
+def test_tables_that_no_fit_comes_to_end_in_a_sentence(model: Path, tmp_path: Path) -> None:
+    content = json.loads(model.read_text())
+    for place, value in (("residuals", {"edges": [1.0, 1.0, 1.0], "counts": [7]}), ("level", 1e308)):
+        content["result"][place] = value
+    content["result"]["terms"][1] |= {"ratio": 0.0, "ratio_low": -1.0}
+    model.write_text(json.dumps(content))
+    assert "none that a fit comes to" in refused("model", "report", model, "--out", tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_rows_of_a_file_are_predicted_as_those_of_a_frame(model: Path, fitted: rl.Fit, tmp_path: Path) -> None:
     rows, out = tmp_path / "new.csv", tmp_path / "predictions.csv"
     rows.write_text(HEADER + "0;other;20\n3;black;31,5\n9;other;44\n", encoding="utf-8-sig")

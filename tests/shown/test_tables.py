@@ -12,11 +12,11 @@ import pytest
 
 from roundelay.regression.result import Strength
 from roundelay.regression.shown.broom import as_csv, glance, tidy
-from roundelay.regression.shown.numbers import aligned, chance, fixed, short
+from roundelay.regression.shown.numbers import aligned, chance, fixed, printable, short
 from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.printed import printed
 from roundelay.regression.shown.tables import coefficients, in_words
-from tests.shown.examples import binomial, cox, hostile, logit
+from tests.shown.examples import HOSTILE, binomial, cox, hostile, logit
 
 
 def number(cell: str) -> float:
@@ -115,4 +115,6 @@ def test_the_csv_is_broom_s_and_no_cell_of_it_calculates() -> None:
     )
     for trick in ("=1+1", "@SUM(A1)", "+1", "-1", "\t=1"):
         terms = (replace(binomial().terms[0], name=trick),)
-        assert next(csv.DictReader(io.StringIO(as_csv(tidy(binomial(terms=terms))))))["term"] == f"'{trick}"
+        assert next(csv.DictReader(io.StringIO(as_csv(tidy(binomial(terms=terms))))))["term"] == f"'{printable(trick)}"
+    terms = (replace(binomial().terms[0], name=HOSTILE),)
+    assert "\x1b" not in as_csv(tidy(binomial(terms=terms)))

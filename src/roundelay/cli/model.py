@@ -161,13 +161,17 @@ def predict(
     try:
         from roundelay.agents.data.loaded import load_model
         from roundelay.agents.data.reading import read_frame
+        from roundelay.regression.shown.numbers import printable
     except ImportError as error:
         raise ValueError(str(error)) from None
 
     loaded = load_model(file)
     loaded.check_predicts()
     frame, _ = read_frame(rows, loaded.features)
-    text = loaded.predict(frame, link).to_csv(lineterminator="\n")
+    predicted = loaded.predict(frame, link)
+    text = predicted.to_csv(
+        lineterminator="\n", header=[printable(str(name)) for name in predicted]
+    )  # levels are others' words
     if out is None:
         typer.echo(text, nl=False)
         return

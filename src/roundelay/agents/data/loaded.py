@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from roundelay.regression.predicting import PREDICTED, numbers_of
 from roundelay.regression.regression import INTERCEPT, Regression
 from roundelay.regression.result import Result, Term
 from roundelay.regression.shown.broom import Value, glance, tidy
+from roundelay.regression.shown.numbers import printable
 from roundelay.regression.shown.printed import printed, printed_table
 from roundelay.regression.shown.report import Origin, Signed, report
 from roundelay.regression.shown.tables import plain_coefficients
@@ -67,12 +69,17 @@ class LoadedModel:
     def summary(self) -> str:
         """All that there is to know of it, as text."""
         if self.result is not None:
-            return printed(self.result)
+            return _if_possible(lambda: printed(self._result))
         model, about = self.stored.model, self.stored.about
         what = f"A model of {model.target}, by" if model.target else "A model of"
         privacy = [] if about.privacy is None else [f"It keeps {about.privacy.words}"]
         head = f"{what} {len(about.members)} sites: {', '.join(about.members)}."
-        return "\n".join([head, about.reason, *privacy, "", printed_table(plain_coefficients(self.pairs))]) + "\n"
+        return (
+            "\n".join(
+                [*map(printable, (head, about.reason, *privacy)), "", printed_table(plain_coefficients(self.pairs))]
+            )
+            + "\n"
+        )
 
     def tidy(self) -> list[dict[str, Value]]:
         """A row for each coefficient, in broom's columns."""
@@ -91,18 +98,15 @@ class LoadedModel:
 
     def report(self, signed: Signed | None = None) -> str:
         """One file of HTML; `signed` says what is known of the signatures of the sites."""
-        if self.result is None:
+        if self.regression is None:
             raise ValueError(
                 "This model was fitted without a formula, so that there is nothing to report but its coefficients: roundelay model show prints "
                 "them. Plan a ring with --formula for tables and pictures."
             )
-        about = self.stored.about
+        result, about = self._result, self.stored.about
         known: Signed = signed or ("none" if about.end is None else "not checked")
-        return report(
-            self.result,
-            self.regression,
-            Origin(about.run, about.epoch, about.ring_digest, about.reason, about.doubt, known),
-        )
+        origin = Origin(about.run, about.epoch, about.ring_digest, about.reason, about.doubt, known)
+        return _if_possible(lambda: report(result, self.regression, origin))
 
     # ------------------------------------------------------------ to be used
 
@@ -153,3 +157,14 @@ class LoadedModel:
         if self.regression is not None:
             _ = self._result
             predicting.check_can_predict(self.regression)
+
+
+def _if_possible(made: Callable[[], str]) -> str:
+    """What is made of a result, where its numbers are of a kind that a fit can come to: a file may say anything."""
+    try:
+        return made()
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        raise ValueError(
+            "The tables in this file are none that a fit comes to: they were changed, or written by another release. roundelay model verify "
+            "says whether they are what the sites have signed."
+        ) from None

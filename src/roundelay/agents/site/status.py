@@ -18,7 +18,7 @@ from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.models import StoredModel
 from roundelay.agents.links.agent_loop import Agent
 from roundelay.agents.protocol.holder import Residuals
-from roundelay.networks.network_checks import join_names
+from roundelay.networks.network_checks import shorten_names
 
 Doing = Literal["waiting", "working", "paused", "finished", "failed"]
 # Where a run is: its sites find each other, form the sums before the fit, fit, and sign what came of it.
@@ -138,7 +138,7 @@ def fitted_in_words(plan: RingPlan) -> str:
         return task.regression.in_words
     if not task.features or task.target is None:
         return task.in_words
-    return f"{task.problem.model} of {task.target} from {join_names([str(column) for column in task.features])}"
+    return f"{task.problem.model} of {task.target} from {shorten_names([str(column) for column in task.features], len(task.features))}"
 
 
 def usual_rounds(plan: RingPlan, sums: int) -> int:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 
 from roundelay.regression.result import Result
+from roundelay.regression.shown.numbers import printable
 
 Value = str | float | int | bool | None
 
@@ -46,4 +47,6 @@ def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
 def _cell(value: Value) -> Value:
     if value is None:
         return ""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else printable(value)
