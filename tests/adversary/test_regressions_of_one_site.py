@@ -71,7 +71,8 @@ def test_a_level_that_one_site_has_tells_its_sums() -> None:
     known = known_of(sites, "moments")
     own = data[VICTIM]
     assert known.told("moments")["explained"][place] == own.loc[own["area"] == "West", "ill"].sum()
-    counted = known_of(sites, "counts")  # when this much is told, nothing of the outcomes is
+    counted = known_of(sites, "counts")  # when this much is told, nothing else is
+    assert not counted.has("sums") and not counted.has("moments")
     found = [refused_counts(Policy(), counted, one) for one in sites]
     assert [bool(said) for said in found] == [site == VICTIM for site in range(SITES)]
     assert "the level 'West' of area" in found[VICTIM][0]
