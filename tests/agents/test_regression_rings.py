@@ -467,3 +467,24 @@ def test_a_new_epoch_fits_the_rows_of_those_who_are_left(seed: int) -> None:
     for one, other in zip(found[0].result.terms, pooled.terms, strict=True):
         assert one.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-11)
     assert not any(world.up[name].holder.asking.held.doubt for name in names[:3])
+
+
+@pytest.mark.parametrize("name", ["rows", "counts", "spreads", "bins", "bins again", "moments"])
+def test_a_sum_before_the_fit_that_lacks_what_a_site_has_added_is_refused(name: str) -> None:
+    """Whoever tells may lie, but not below what a site itself knows to be there; asked again it would tell how much that is, so it stops."""
+    frames = Drawn().frames()
+    ring = holders(frames, regression_of(frames, "ill ~ age + C(sex)", "binomial", by="sex"))
+    local = ring[1].local
+    assert isinstance(local, RegressionFit)
+    place = [one.name for one in local.study.sums].index(name)
+
+    def less(baton: Baton) -> Baton:
+        if baton.phase != Phase.TELL or baton.purpose != place:
+            return baton
+        *before, total = ring[0].held.told
+        own = local.summand(tuple(before), len(ring))
+        ring[0].held.told = (*before, np.append(total[0], np.minimum(total[1:], 0.5 * np.abs(own))))
+        return ring[0]._tell(place).baton  # signed anew
+
+    with pytest.raises(DeceivedError, match=r"can't be right\. (In the sum of|All 4 sites can't have)"):
+        list(hand_overs(ring, less))
