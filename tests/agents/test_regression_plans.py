@@ -17,15 +17,19 @@ from roundelay.agents.agreement.identity import load_identity, make_identity, sa
 from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.agreement.signed_text import parsed, signed_text, split_signature
+from roundelay.agents.data.reading import read_site_rows
+from roundelay.agents.site.rehearsal import prepare_ring
 from roundelay.cli.app import app
+from roundelay.cli.ring.regressing import Asked
 from roundelay.regression.columns import Column, Conversion
 from roundelay.regression.regression import Regression
+from tests.agents.hospitals import SEALED
 
-ROWS = """age [years],sex,grade,weight [kg],outcome
-40,f,low,60,no
-50,m,high,80,yes
-60,f,middle,70,no
-70,m,high,90,yes
+ROWS = """age [years],sex,grade,weight [kg],outcome,died
+40,f,low,60,no,0
+50,m,high,80,yes,0
+60,f,middle,70,no,1
+70,m,high,90,yes,1
 """
 SITES = ("oslo", "bergen", "tromso")
 Ring = Callable[..., Any]
@@ -83,14 +87,16 @@ def test_a_formula_makes_a_regression_over_what_the_sites_offer(ring: Ring) -> N
 
 
 def test_what_the_response_looks_like_says_the_family(ring: Ring) -> None:
-    for response, family in (("weight", "gaussian"), ("outcome", "binomial"), ("grade", "multinomial")):
+    for response, family in (
+        ("weight", "gaussian"), ("outcome", "binomial"), ("grade", "multinomial"), ("died", "binomial"), ("I(died + 1)", "gaussian"),
+    ):  # fmt: skip
         assert regressed(ring, "--formula", f"{response} ~ age").family == family
     assert regressed(ring, "--formula", "weight ~ age", "--family", "gamma").family == "gamma"
     assert regressed(ring, "--formula", "weight ~ age", "--lasso", "1", "--folds", "5").folds == 5
 
 
 def test_columns_make_a_formula(ring: Ring) -> None:
-    assert regressed(ring, "--target", "outcome").formula == "outcome ~ age + sex + grade + weight"
+    assert regressed(ring, "--target", "outcome").formula == "outcome ~ age + sex + grade + weight + died"
     assert regressed(ring, "--target", "outcome", "--features", "age, sex").formula == "outcome ~ age + sex"
 
 
@@ -237,3 +243,27 @@ def test_a_formula_and_another_kind_of_fit_exclude_each_other(signed: tuple[Path
     with pytest.raises(ValueError, match="leave --warm out"):
         replace(one, warm=True)
     assert replace(one, stopping=Stopping(1e-9)).choice is not None
+
+
+def test_a_rehearsal_plans_by_what_its_sites_offer(tmp_path: Path) -> None:
+    """As `roundelay ring up --formula` does, with one file of which every site gets some rows."""
+    rows = [line.split(",") for line in ROWS.splitlines()]
+    asked = Asked("died ~ weight + C(grade)", None, None, None, ("grade=low",), (), (), "", {})
+    sites = {"oslo": rows[1:3] * 5, "bergen": rows[3:] * 5}
+    found = prepare_ring(tmp_path, rows[0], sites, lambda offers: asked.task(offers, "drop"), SEALED, Stopping())
+    one = found.plan.task.regression
+    assert one is not None and one.family == "binomial"
+    assert [column.levels for column in one.columns] == [("low", "high", "middle"), (), ()]
+    assert [read_site_rows(seat.data, one).count for seat in found.seats] == [10, 10]
+
+
+def test_a_rehearsal_takes_a_formula_or_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text(ROWS)
+    for more, words in (
+        ((), "Nothing says what is to be fitted"),
+        (("--formula", "died ~ age", "--epsilon", "1"), "leave out --target, --algorithm"),
+        (("--formula", "died ~ agee"), "'agee', which is no column"),
+    ):
+        refused(CliRunner().invoke(app, ["ring", "up", "--agents", "2", "--data", "data.csv", *more]), words)
+        assert not Path("out").exists() or not any(Path("out").iterdir())

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,11 @@ from roundelay.agents.agreement.plan import RingPlan, Stopping, Task, columns_in
 from roundelay.agents.agreement.policy import ANYTHING, write_policy
 from roundelay.agents.agreement.ringfile import write_ring
 from roundelay.agents.data.models import StoredModel, load_model
+from roundelay.agents.data.offering import offer
 from roundelay.kernels import Integers
 
+# What is fitted, by the invitations.
+Plan = Callable[[Sequence[Invitation]], Task]
 # All sites share this machine: each computes with one thread.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # And reach each other here, whatever proxy leads elsewhere.
@@ -167,13 +170,14 @@ def prepare_ring(
     folder: Path,
     header: Sequence[str],
     rows: Mapping[str, Sequence[Sequence[str]]],
-    task: Task,
+    task: Task | Plan,
     algorithm: Any,
     stopping: Stopping,
 ) -> Rehearsal:
     """Write every site's rows, make its keys, exchange the invitations, plan the ring, and accept it everywhere.
 
-    `rows` has the rows of each site by its name, with the cells in the order of the header.
+    `rows` has the rows of each site by its name, with the cells in the order of the header. What is fitted may follow from what the sites
+    offer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     columns = columns_in(header, "the data")
@@ -184,10 +188,12 @@ def prepare_ring(
         write_policy(home, ANYTHING)  # whoever rehearses has the data of all sites
         with (home / "rows.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([header, *own])
-        text = write_invitation(load_identity(home), f"127.0.0.1:{port}", columns)
+        offered = columns if isinstance(task, Task) else offer(home / "rows.csv", 1).columns
+        text = write_invitation(load_identity(home), f"127.0.0.1:{port}", offered)
         invitations.append(read_invitation(text, f"the invitation of {name}"))
         seats.append(Seat(name, home, home / "rows.csv", len(own), home / "model.json"))
-    return _planned(folder / "ring.toml", tuple(seats), tuple(invitations), task, algorithm, stopping)
+    fit = task if isinstance(task, Task) else task(invitations)
+    return _planned(folder / "ring.toml", tuple(seats), tuple(invitations), fit, algorithm, stopping)
 
 
 def _planned(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -26,7 +27,7 @@ Features = Annotated[
 Family = Annotated[
     str | None,
     typer.Option(
-        help="gaussian, binomial, poisson, gamma, multinomial or cox; by default what the response looks like: binomial of two levels, "
+        help="gaussian, binomial, poisson, gamma, multinomial or cox; by default what the response looks like: binomial of two levels or 0 and 1, "
         "multinomial of more, cox of Surv(time, event), else gaussian."
     ),
 ]
@@ -115,7 +116,8 @@ class Asked(NamedTuple):
         )
         for note in lone_levels(sites, columns):
             typer.echo(f"! {note}", err=True)
-        family = self.family or usual_family(formula, columns)
+        codes = {one.name for one in sites[0].columns if all(one.name in _yes_or_no(site) for site in sites)}
+        family = self.family or usual_family(formula, columns, codes)
         return Task(
             REGRESSION, missing=missing, regression=Regression(formula, columns, family, by=self.by, **self.planned)
         )
@@ -133,14 +135,21 @@ class Asked(NamedTuple):
         return f"{_quoted(self.target)} ~ {' + '.join(map(_quoted, chosen)) or '1'}"
 
 
-def usual_family(formula: str, columns: Sequence[Column]) -> str:
-    """The family that a response looks like."""
+def _yes_or_no(site: Invitation) -> set[str]:
+    """The columns of numbers of which a site says that they have 0 and 1 alone."""
+    return {one.name for one in site.columns if one.values == "number" and {*one.levels} in ({"0"}, {"1"}, {"0", "1"})}
+
+
+def usual_family(formula: str, columns: Sequence[Column], codes: Collection[str] = ()) -> str:
+    """The family that a response looks like; `codes` are columns of zeros and ones."""
     from roundelay.regression.formula import COUNTS, SURVIVAL, Formula
 
     terms = Formula(formula, tuple(columns))
     kind, names = terms.response[0], terms.response_names
     if kind in (COUNTS, SURVIVAL):
         return "binomial" if kind == COUNTS else "cox"
+    if any(names == (name,) and terms.response[1][0].__class__ is ast.Name for name in codes):
+        return "binomial"
     levels = next((len(column.levels) for column in columns if names == (column.name,)), 0)
     return "gaussian" if levels == 0 else "binomial" if levels == 2 else "multinomial"
 

@@ -14,17 +14,23 @@ import typer
 from roundelay.cli.output import stderr_console
 from roundelay.cli.ring.planning import algorithm_for, usual_tolerance
 from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
+from roundelay.cli.ring.regressing import Asked, Family, Text
 from roundelay.cli.ring.words import print_coefficients
 
 if TYPE_CHECKING:
-    from roundelay.agents.site.rehearsal import Rehearsal, Seat
+    from roundelay.agents.agreement.plan import Task
+    from roundelay.agents.site.rehearsal import Plan, Rehearsal, Seat
 
 NAMES = ("Oslo", "Bergen", "Tromso", "Trondheim", "Stavanger", "Drammen", "Narvik", "Alta", "Molde", "Hamar")
 
 
 def up(
     data: Annotated[Path, typer.Option(help="A CSV file, whose rows are split unevenly between the sites.")],
-    target: Annotated[str, typer.Option(help="The column to be explained; all others explain it.")],
+    formula: Text = None,
+    family: Family = None,
+    target: Annotated[
+        str | None, typer.Option(help="Instead of a formula: the column to be explained; all others explain it.")
+    ] = None,
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
     task: Annotated[
         str, typer.Option(help="What is fitted: least_squares, logistic, or another package's problem.")
@@ -48,19 +54,36 @@ def up(
 
     \b
     Example:
+      roundelay ring up --data patients.csv --formula "outcome ~ age + C(sex)"
       roundelay ring up --agents 5 --data patients.csv --target outcome --task logistic --ridge 0.01
     """
     from roundelay.agents.agreement.plan import Stopping
     from roundelay.agents.site.rehearsal import fit_by_all_others, prepare_ring, uneven_parts
+    from roundelay.algorithms.sealed.sealed_laps import SealedLaps
+    from roundelay.regression.shown.printed import printed
 
     if folder.exists():
         raise ValueError(f"The folder {folder} exists already: remove it, or name another by --folder.")
     header, rows = _read(data)
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), agents, seed=0)]
     names = [NAMES[site] if site < len(NAMES) else f"Site {site + 1}" for site in range(agents)]
-    fit = fit_by_all_others(header, target, task, ridge)
-    method = algorithm_for(fit, agents, algorithm, rho, (), lasso)
-    fit, method = promised(fit, method, epsilon, delta, bounds or (), leave_out, longest_row)
+    fit: Task | Plan
+    if formula is not None:
+        if target is not None or epsilon is not None or rho is not None or algorithm != "SealedLaps":
+            raise ValueError(
+                "A formula says by itself what is explained, and is fitted by sealed laps that promise no ε: leave out --target, --algorithm, "
+                "--rho and --epsilon."
+            )
+        asked = Asked(formula, None, None, family, (), (), (), "", {"ridge": ridge, "lasso": lasso})
+        fit, method = (lambda sites: asked.task(sites, "drop")), SealedLaps(wide=True)
+    elif target is None:
+        raise ValueError(
+            'Nothing says what is to be fitted: give --formula "outcome ~ age + sex", or --target outcome.'
+        )
+    else:
+        task_of_all = fit_by_all_others(header, target, task, ridge)
+        method = algorithm_for(task_of_all, agents, algorithm, rho, (), lasso)
+        fit, method = promised(task_of_all, method, epsilon, delta, bounds or (), leave_out, longest_row)
     stopping = Stopping(usual_tolerance(method) if tolerance is None else tolerance)
     try:
         rehearsal = prepare_ring(folder, header, dict(zip(names, parts, strict=True)), fit, method, stopping)
@@ -71,7 +94,10 @@ def up(
     for seat, stored in zip(rehearsal.seats, rehearsal.models(), strict=True):
         typer.echo(f"{seat.name}, {seat.rows:,} rows: {stored.about.reason}")
     stored = rehearsal.models()[0]
-    print_coefficients(stored.model, stored.about.privacy)
+    if stored.result is None:
+        print_coefficients(stored.model, stored.about.privacy)
+    else:
+        typer.echo(printed(stored.result))
     typer.echo(f"Every site has this model in its folder under {folder}.")
 
 
