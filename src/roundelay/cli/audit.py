@@ -149,14 +149,21 @@ def _audit_everyone(run: Any, observer: str, seconds: float, as_json: bool) -> N
     _print_table(result.table)
 
 
+NARROW = 10
+
+
 def _print_table(frame: pd.DataFrame) -> None:
     from rich.table import Table
 
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     table = Table(show_edge=False, pad_edge=False)
-    for column in frame.columns:
-        table.add_column(str(column), no_wrap=column in ("quantity", "attack"))
-    for row in frame.itertuples(index=False):
-        table.add_row(*(_cell(value) for value in row))
+    for column, cells in zip(frame.columns, zip(*rows, strict=True), strict=True):
+        # However narrow the terminal, no number loses digits.
+        longest = max(map(len, cells))
+        whole = longest if longest <= NARROW else None
+        table.add_column(str(column), no_wrap=column in ("quantity", "attack"), overflow="fold", min_width=whole)
+    for row in rows:
+        table.add_row(*row)
     stdout_console().print(table)
 
 

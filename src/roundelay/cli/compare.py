@@ -12,7 +12,15 @@ import typer
 
 from roundelay.cli import options
 from roundelay.cli.exits import BAD_INPUT, INTERRUPTED
-from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_in_words, conditions_of
+from roundelay.cli.options import (
+    USUAL_PROBLEM,
+    Engine,
+    FileOfRows,
+    FileScene,
+    Scene,
+    conditions_in_words,
+    conditions_of,
+)
 from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
@@ -34,6 +42,9 @@ def compare(
     density: options.Density = 0.3,
     dim: options.Dim = 2,
     samples: options.Samples = 30,
+    data: options.Data = None,
+    target: options.Target = None,
+    site: options.Site = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: each has its own data and network.")] = 10,
     units: options.Units = 2_000_000,
     tune: Annotated[bool, typer.Option("--tune", help="Tune each method first, on three seeds of their own.")] = False,
@@ -56,6 +67,7 @@ def compare(
     \b
     Example:
       roundelay compare sealed-laps iadmm wpg:alpha=0.14 extra onepass --seeds 5 --out out/compare
+      roundelay compare sealed-laps iadmm extra --data patients.csv --target days --site hospital
       roundelay compare iadmm dadmm coca lead:channel=quantised:4 --tune --latency 0.01 --compute 0.001 --json
     """
     from roundelay.cli.settings import algorithm_from
@@ -71,7 +83,7 @@ def compare(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     scene, conditions = (
-        Scene(problem, agents, density, dim, samples),
+        FileOfRows(data, target, site).scene(Scene(problem, agents, density, dim, samples)),
         conditions_of(loss, noise, latency, compute, resend),
     )
     tunings = _tuned(chosen, scene, units, conditions, engine) if tune else []
@@ -95,7 +107,7 @@ def compare(
 
 
 def _tuned(
-    chosen: Sequence[Any], scene: Scene, units: float, conditions: NetworkConditions | None, engine: Engine
+    chosen: Sequence[Any], scene: Scene | FileScene, units: float, conditions: NetworkConditions | None, engine: Engine
 ) -> list[Tuning]:
     """Each algorithm tuned; one that can't be run here is left as it is, and the comparison says why."""
     from roundelay.comparison import tune, untuned
@@ -135,7 +147,7 @@ def _written(result: Comparison, figure: Path | None, out: Path | None) -> list[
 
 def _print(
     result: Comparison,
-    scene: Scene,
+    scene: Scene | FileScene,
     conditions: NetworkConditions | None,
     tunings: Sequence[Tuning],
     files: Sequence[Path],
@@ -150,7 +162,7 @@ def _print(
 
 def _as_json(
     result: Comparison,
-    scene: Scene,
+    scene: Scene | FileScene,
     conditions: NetworkConditions | None,
     tunings: Sequence[Tuning],
     files: Sequence[Path],

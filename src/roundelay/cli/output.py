@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+WIDE = 10_000
+
+
 def stdout_console() -> Console:
-    """Where results go. Nothing in them is markup."""
+    """Where results go. Nothing in them is markup. A pipe or a file is as wide as what is written: nothing is cut."""
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+    console = Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
 
 
 def stderr_console() -> Console:

@@ -9,7 +9,7 @@ import typer
 
 from roundelay.cli import options
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_of
+from roundelay.cli.options import USUAL_PROBLEM, Engine, FileOfRows, FileScene, Scene, conditions_of
 from roundelay.cli.output import print_json, progress_lines
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def simulate(
     density: options.Density = 0.3,
     dim: options.Dim = 2,
     samples: options.Samples = 30,
+    data: options.Data = None,
+    target: options.Target = None,
+    site: options.Site = None,
     hops: Annotated[
         int | None, typer.Option(help=f"How many hops a token makes, {HOPS} by default; sealed laps end of themselves.")
     ] = None,
@@ -63,7 +66,7 @@ def simulate(
     figure: Annotated[Path | None, typer.Option(help="Draw the error to this file: .png, .svg or .pdf.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run one algorithm on the paper's synthetic data, and say what came of it.
+    """Run one algorithm on the paper's synthetic data, or on a file of rows, and say what came of it.
 
     The options of an algorithm are set by name; walks, starts, regularisers and channels too, as in walk=uniform,
     start=uniform:0:100, regulariser=l1:0.1 or channel=quantised:2. Loss, noise, latency and compute are those of a
@@ -77,6 +80,7 @@ def simulate(
       roundelay simulate piadmm2 --first-order --clip 1 --sigma 0.5 --problem logistic --budget-epsilon 8
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
       roundelay simulate sealed-laps --set optimiser=newton --problem logistic
+      roundelay simulate iadmm --data patients.csv --target days --site hospital
     """
     from roundelay.cli.settings import algorithm_named, configured
     from roundelay.cli.summary import print_summary, summary_of
@@ -89,7 +93,7 @@ def simulate(
 
         check_figure_path(figure)
     scene, conditions = (
-        Scene(problem, agents, density, dim, samples),
+        FileOfRows(data, target, site).scene(Scene(problem, agents, density, dim, samples)),
         conditions_of(loss, noise, latency, compute, resend),
     )
     length, budget = _length(chosen, hops, iterations), _budget(budget_epsilon, delta)
@@ -130,7 +134,7 @@ def _length(chosen: Any, hops: int | None, iterations: int | None) -> tuple[int 
 
 def _run(
     chosen: Any,
-    scene: Scene,
+    scene: Scene | FileScene,
     length: tuple[int | None, int | None],
     seed: int,
     engine: Engine,

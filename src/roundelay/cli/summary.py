@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from roundelay.cli.options import Scene, conditions_in_words
+from roundelay.cli.options import FileScene, Scene, conditions_in_words
 from roundelay.comparison.costs import brief
 from roundelay.engine import Run
 
@@ -19,7 +19,9 @@ LEVELS = (1e-3, 1e-6, 1e-9)
 ERRORS = ("accuracy", "error", "token_error", "mean_error", "consensus", "objective_gap")
 
 
-def summary_of(run: Run, scene: Scene, saved: Path | None, figure: Path | None, delta: float = 1e-5) -> dict[str, Any]:
+def summary_of(
+    run: Run, scene: Scene | FileScene, saved: Path | None, figure: Path | None, delta: float = 1e-5
+) -> dict[str, Any]:
     """The summary as data."""
     algorithm, last = run.algorithm, run.history.iloc[-1]
     return {

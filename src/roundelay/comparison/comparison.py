@@ -16,6 +16,7 @@ from roundelay.comparison.costs import Reached, amount, brief, reached, short
 from roundelay.comparison.naming import parameters_in_words
 from roundelay.engine import Ensemble
 from roundelay.networks.network_checks import join_names
+from roundelay.notebook import as_html
 from roundelay.plots import plot_convergence, save_figure
 from roundelay.plots.style import Cost
 
@@ -74,6 +75,9 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.table().reset_index())
 
     def table(self) -> pd.DataFrame:
         """One row a method: the costs of each level on each axis, infinite where it was not reached.

@@ -24,6 +24,7 @@ from roundelay.engine.result import StopKind
 from roundelay.engine.token_loop import ALL_CONTENT, DIVERGED, RUNNING, TOLERANCE_MET
 from roundelay.kernels import Integers, Vector
 from roundelay.networks import Network
+from roundelay.notebook import in_notebook
 from roundelay.problems import Problem
 
 if TYPE_CHECKING:
@@ -84,13 +85,20 @@ class Bar:
     def __call__(self, done: int, total: int) -> None:
         """Report how much is done."""
         if self.progress is None:
-            if time.monotonic() - self.began < PATIENCE or not sys.stderr.isatty():
+            notebook = in_notebook() and not sys.stderr.isatty()
+            if time.monotonic() - self.began < PATIENCE or not (notebook or sys.stderr.isatty()):
                 return
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            # In a notebook a line that is written anew, for which no widgets are needed.
+            console = (
+                Console(stderr=True, force_terminal=True, force_jupyter=False, width=79)
+                if notebook
+                else Console(stderr=True)
+            )
+            self.progress = Progress(*columns, console=console, transient=True)
             self.progress.start()
             self.progress.add_task(self.title, total=total)
         self.progress.update(self.progress.task_ids[0], completed=done)

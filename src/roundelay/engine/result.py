@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
+from roundelay.notebook import as_html
 from roundelay.problems import total_gradient, total_value
 from roundelay.transcripts import Transcript
 
@@ -157,6 +158,9 @@ class Run:
         described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
         name = described or getattr(self.algorithm, "name", type(self.algorithm).__name__)
         return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.history.iloc[[0, -1]])
 
     @property
     def family(self) -> Literal["token", "gossip", "sealed"]:

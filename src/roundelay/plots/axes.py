@@ -82,12 +82,13 @@ def _drawable(values: Vector) -> Vector:
 
 def new_axis(wide: bool) -> Axes:
     """An axis in a new figure; a wide one has room for a legend beside it."""
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from roundelay.plots.shown import ShownFigure
 
     # The padding, in inches, leaves room for labels at the ends of an axis.
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
-    return Figure(figsize=(10.4, 5.6) if wide else (7.6, 4.8), layout=layout).add_subplot()
+    return ShownFigure(figsize=(10.4, 5.6) if wide else (7.6, 4.8), layout=layout).add_subplot()
 
 
 def figure_of(axis: Axes) -> Figure:

@@ -51,8 +51,9 @@ Lines: TypeAlias = "dict[tuple[str, int], Line2D]"
 
 def draw_chart_figure(figure: ChartFigure) -> Figure:
     """Draw every panel that the figure has, with one legend for all of them where their series are the same."""
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from roundelay.plots.shown import ShownFigure
 
     charts = tuple(drawable(_shown(chart)) for chart in figure.charts)
     if not charts:
@@ -64,7 +65,7 @@ def draw_chart_figure(figure: ChartFigure) -> Figure:
     title = fill(figure.title, int(width * columns / TITLE_LETTER))
     extra = TITLE_LINE * (title.count("\n") + 1) + _height(legends, width, columns, rows)
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, wspace=0.02, hspace=0.03)
-    drawn = Figure(figsize=(width * columns, height * rows + extra), layout=layout)
+    drawn = ShownFigure(figsize=(width * columns, height * rows + extra), layout=layout)
     axes = [drawn.add_subplot(rows, columns, place + 1) for place in range(len(charts))]
     lines = [_draw_panel(axis, chart, columns) for axis, chart in zip(axes, charts, strict=True)]
     for legend in legends:

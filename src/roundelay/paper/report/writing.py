@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -75,5 +76,14 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows([for_a_program(cell) for cell in row] for row in rows)
     return path
+
+
+def for_a_program(cell: object) -> object:
+    """A number as programs read it, where a cell has one in the words of a reader: 5643 and inf for 5,643 and never."""
+    if not isinstance(cell, str):
+        return cell
+    if cell == "never":
+        return "inf"
+    return cell.replace(",", "") if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", cell) else cell

@@ -16,6 +16,7 @@ from roundelay.engine import Ensemble, Run
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import PairSecrets, SeededPairs
+from roundelay.notebook import as_html
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares, parametric_first_order
 from roundelay.privacy.attacks.lap_sums import RecoveredAnswers
@@ -89,6 +90,9 @@ class Audit:
         from roundelay.privacy.audit.figure import audit_figure
 
         return audit_figure(self, coordinate)
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self), self.table)
 
     def __str__(self) -> str:
         if not self.leaks:
@@ -337,6 +341,9 @@ class AuditOfAll:
             "quantity", "attack", "median error", "least error", "largest error", "median error of a guess", "agents known",
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self), self.table)
 
     def __str__(self) -> str:
         table = self.table
