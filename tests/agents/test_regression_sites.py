@@ -231,6 +231,7 @@ def test_another_formula_over_a_column_that_is_shared_is_no_way_round(wards: War
         ("length ~ age", "gaussian"),
         ("visits ~ sex", "poisson"),
         ("ill ~ I(age > 60)", "binomial"),
+        ("ill ~ 1", "binomial"),
     ):
         with pytest.raises(DifferenceError, match="Narvik takes part no more"):
             accept_ring(wards.folder / "Oslo", wards.planned(formula, family, *NAMES[:3], by="").text)

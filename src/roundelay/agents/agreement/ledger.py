@@ -114,7 +114,7 @@ class Added(msgspec.Struct, frozen=True, tag="added"):
     @property
     def columns(self) -> frozenset[str]:
         """All columns of the fit."""
-        return frozenset((*self.features, self.target)) if self.features else frozenset()
+        return frozenset(one for one in (*self.features, self.target) if one)
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):

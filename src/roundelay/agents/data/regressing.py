@@ -19,7 +19,7 @@ from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import OwnProblem, Regulariser
 from roundelay.regression.choosing import Chosen, numbers_of_folds
-from roundelay.regression.columns import Column
+from roundelay.regression.columns import TRUTH, Column
 from roundelay.regression.own_estimates import own_losses
 from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.result import Result
@@ -188,9 +188,9 @@ def _cells_of(column: Column, values: object) -> Vector:
 
 
 def _number_of(level: str) -> float:
-    """A level that is a number, as that, so that it is the same where another plan calculates with it; of a word a digest."""
+    """A level that is a number, or says yes or no, as that, so that it is the same where another plan calculates with it; of a word a digest."""
     try:
-        number = float(level)
+        number = TRUTH[level.lower()] if level.lower() in TRUTH else float(level)
     except ValueError:
         number = np.nan
     if np.isfinite(number):
