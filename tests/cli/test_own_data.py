@@ -49,7 +49,7 @@ def test_a_file_that_can_not_be_used_is_refused_in_words(
     assert said.exit_code != 0 and why in " ".join(said.output.split()) and "Oslo" not in said.output
 
 
-@pytest.mark.parametrize("columns", [None, "60"], ids=["pipe", "narrow"])
+@pytest.mark.parametrize("columns", [None, "80"], ids=["pipe", "narrow"])
 def test_a_table_cuts_no_exponent(
     invoke: Invoke, tmp_path: Path, columns: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
