@@ -98,7 +98,7 @@ class LoadedModel:
 
     def report(self, signed: Signed | None = None) -> str:
         """One file of HTML; `signed` says what is known of the signatures of the sites."""
-        if self.regression is None:
+        if self.regression is None and self.result is None:
             raise ValueError(
                 "This model was fitted without a formula, so that there is nothing to report but its coefficients: roundelay model show prints "
                 "them. Plan a ring with --formula for tables and pictures."
