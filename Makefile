@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
+# Tests and the demo start hundreds of processes, each of a thousand modules: their bytecode is kept, also where the environment says that none is.
+export PYTHONPYCACHEPREFIX ?= $(CURDIR)/.venv/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test tests quick soak lint audit bench house field reproduce format clean help
 
