@@ -115,13 +115,19 @@ class _Letters:
     def line_of(self, places: Places) -> Places:
         return np.searchsorted(self.line_ends, places) + 1
 
+    def at(self, places: Places) -> NDArray[np.uint8]:
+        """The letters at some places; before the first and behind the last a line ends."""
+        inside = (places >= 0) & (places < len(self.array))
+        return np.where(inside, self.array[np.where(inside, places, 0)], np.uint8(ord("\n")))
+
     def check_quotes(self, separators: str) -> None:
         """A quotation mark opens a cell, closes it, or stands twice for one in a text."""
+        if not len(self.quotes):
+            return
         around = (*map(ord, separators), ord("\n"), QUOTE)
-        letters = np.append(self.array, ord("\n"))  # behind the last letter, and before the first
         opening, closing = self.quotes[::2], self.quotes[1::2]
-        wrong = ~np.isin(letters[opening - 1], around)
-        wrong[: len(closing)] |= ~np.isin(letters[closing + 1], around)
+        wrong = ~np.isin(self.at(opening - 1), around)
+        wrong[: len(closing)] |= ~np.isin(self.at(closing + 1), around)
         wrong[len(closing) :] = True
         if wrong.any():
             line = self.line_of(opening)[np.argmax(wrong)]
