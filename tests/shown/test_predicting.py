@@ -150,6 +150,7 @@ def test_each_question_is_nearer_to_the_end_than_the_one_before() -> None:
     fit = glm("any ~ age + faith", apart(people()), "binomial")
     slopes = fit.result.slopes
     assert len(slopes) == fit.result.questions and slopes[-1] < 1e-12 and list(slopes) == sorted(slopes, reverse=True)
+    assert "fair (reference), mild, none, strong" in fit.report()
     assert "How it converged" in fit.report() and "odds ratio" in fit.summary()
     assert fit.to_sklearn().predict(NEW).shape == (3,) and fit.predict(NEW).shape == (3, 3)
 

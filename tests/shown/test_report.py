@@ -197,5 +197,13 @@ def test_in_a_browser_it_asks_for_nothing_fits_a_telephone_and_runs_nothing(
     assert chrome.execute_script("return document.documentElement.scrollWidth") == 360
     paper = chrome.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme]
+    chrome.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    assert chrome.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", (
+        "paper is white"
+    )
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen"})
     size = "return Math.min(...[...document.querySelectorAll('.picture text')].map(node => node.getBoundingClientRect().height))"
     assert chrome.execute_script(size) > 9.0, "letters of pictures can be read"

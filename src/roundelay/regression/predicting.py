@@ -55,7 +55,7 @@ def predictions(regression: Regression, result: Result, frame: pd.DataFrame, lin
         return pd.DataFrame(_of_levels(regression, design, eta, covariance, far, link), index=frame.index)
     columns = [eta[:, 0]]
     if covariance is not None:
-        half = far * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", design, covariance, design), 0.0))
+        half = far * np.sqrt(np.maximum(_spread(design, covariance), 0.0))
         columns += [eta[:, 0] - half, eta[:, 0] + half]
     name = PREDICTED if link or regression.family != COX else HAZARD
     if not link:
@@ -74,6 +74,11 @@ def check_can_predict(regression: Regression) -> None:
             "This model has a constant for each site, which that site alone knows: nothing can be predicted without it. Plan it without site "
             "in the formula where predictions are wanted."
         )
+
+
+def _spread(rows: Matrix, covariance: Matrix) -> Vector:
+    """X'ΣX of each row."""
+    return np.asarray(((rows @ covariance) * rows).sum(axis=1))
 
 
 def _quantile(result: Result) -> float:
@@ -100,7 +105,7 @@ def _of_levels(
         slopes = ((np.arange(1, len(levels)) == number) - chances[:, 1:]) / np.maximum(1.0 - chance, 1e-300)[:, None]
         along = np.einsum("rj,ri->rji", slopes, design).reshape(len(design), -1)
         assert along.shape[1] == width * regression.equations
-        half = far * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", along, covariance, along), 0.0))
+        half = far * np.sqrt(np.maximum(_spread(along, covariance), 0.0))
         odds = np.log(np.maximum(chance, 1e-300)) - np.log(np.maximum(1.0 - chance, 1e-300))
         found |= {f"{LOW} {level}": expit(odds - half), f"{HIGH} {level}": expit(odds + half)}
     return found

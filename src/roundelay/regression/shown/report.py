@@ -12,11 +12,12 @@ from roundelay.regression.shown.drawing import Picture
 from roundelay.regression.shown.markup import Markup, tag
 from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, plural
 from roundelay.regression.shown.pictures import pictures_of
-from roundelay.regression.shown.tables import Table, facts, tables_of
+from roundelay.regression.shown.tables import Table, columns_table, facts, tables_of
 from roundelay.regression.sums import AFTER, sums_of
 
 # Nothing is fetched and nothing runs, whatever stands in the file.
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'"
+_LAST_WORDS = "Made by Roundelay. Nobody saw a row of another site: all numbers here follow from sums over all sites."
 Signed = Literal["verified", "not checked", "none"]
 _SIGNED = {
     "verified": ("has signed, verified", "good"),
@@ -48,19 +49,11 @@ def report(result: Result, regression: Regression | None = None, origin: Origin 
         _section(
             "In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival", "penalty"))
         ),
-        *(_section(one.title, _table(one, hidden=True)) for one in tables_of(result)[1:]),
+        *(_section(one.title, _table(one, hidden=True)) for one in (*_of_columns(regression), *tables_of(result)[1:])),
         _section("How it was fitted", *_course(result, origin)),
         _section("Who took part", *_who(result, origin)),
         *([_section("What was disclosed", *_disclosed(regression))] if regression is not None else []),
-        tag(
-            "footer",
-            {},
-            tag(
-                "p",
-                {},
-                "Made by Roundelay. Nobody saw a row of another site: all numbers here follow from sums over all sites.",
-            ),
-        ),
+        tag("footer", {}, tag("p", {}, _LAST_WORDS)),
     ]
     style = Markup(_resource("report.css") + _resource("pictures.css"))
     head = tag(
@@ -69,6 +62,10 @@ def report(result: Result, regression: Regression | None = None, origin: Origin 
         tag("title", {}, f"Regression of {result.response}"), tag("style", {}, style),
     )  # fmt: skip
     return f"<!DOCTYPE html>\n{tag('html', {'lang': 'en-GB'}, head, tag('body', {}, tag('main', {}, *parts)))}\n"
+
+
+def _of_columns(regression: Regression | None) -> tuple[Table, ...]:
+    return () if regression is None else (columns_table(regression.columns),)
 
 
 def _resource(name: str) -> str:

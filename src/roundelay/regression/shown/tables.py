@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from roundelay.regression.columns import Column
 from roundelay.regression.result import Cell, Result, TableOne, Term
 from roundelay.regression.shown.numbers import UNKNOWN, aligned, chance, count, fixed, percent, places, plural, short
 
@@ -33,6 +34,8 @@ class Table:
 def tables_of(result: Result) -> tuple[Table, ...]:
     """All that a result has, in the order in which they are read."""
     found = [coefficients(result)]
+    if result.knots:
+        found.append(_knots(result))
     if result.table_one is not None:
         found.append(table_one(result.table_one))
     if result.missing:
@@ -158,6 +161,33 @@ def in_words(term: Term, is_ratio: bool) -> str:
     else:
         middle, low, high = (_by_error(term, value) for value in (term.estimate, term.low, term.high))
     return middle if UNKNOWN in (low, high) else f"{middle} ({low} to {high})"
+
+
+def _knots(result: Result) -> Table:
+    rows = tuple((written, ", ".join(short(one, 5) for one in knots)) for written, knots in result.knots)
+    return Table(
+        "knots", "Splines", ("", "knots"), rows, "The first and the last knot are the ends, beyond which the polynomials go on.", words=2
+    )  # fmt: skip
+
+
+def columns_table(columns: Sequence[Column]) -> Table:
+    """What kind of values the columns have, and which level is the reference."""
+    rows = tuple((str(one), KINDS[one.values], _levels(one.levels)) for one in columns)
+    return Table(
+        "columns", "The columns", ("", "values", "levels"), rows, "As all sites have agreed before the fit.", words=3
+    )
+
+
+KINDS = {"number": "numbers", "levels": "levels", "date": "dates, as days since 1970-01-01"}
+# So many levels are named.
+NAMED = 30
+
+
+def _levels(levels: Sequence[str]) -> str:
+    if not levels:
+        return ""
+    more = "" if len(levels) <= NAMED else f" and {len(levels) - NAMED:,} more"
+    return f"{levels[0]} (reference){''.join(f', {one}' for one in levels[1:NAMED])}{more}"
 
 
 # ---------------------------------------------------------------- who was looked at
