@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +158,15 @@ class Hospitals:
             f"{name}.json",
         )
 
+    def allow(self, name: str, *changes: tuple[str, str]) -> None:
+        """Edit a hospital's policy, as its operator would."""
+        policy = self.folder / name / "policy.toml"
+        text = policy.read_text("utf-8")
+        for before, after in changes:
+            assert before in text
+            text = text.replace(before, after)
+        policy.write_text(text, "utf-8")
+
     def fit(self) -> None:
         """All agents at once, until each has the model."""
         agents = {
@@ -166,8 +176,16 @@ class Hospitals:
             )
             for name in FILES
         }  # fmt: skip
+        try:
+            while all(agent.poll() in (None, 0) for agent in agents.values()) and None in {
+                agent.poll() for agent in agents.values()
+            }:
+                time.sleep(0.1)
+        finally:
+            for agent in agents.values():
+                agent.terminate()
         for name, agent in agents.items():
-            said, _ = agent.communicate(timeout=600)
+            said, _ = agent.communicate()
             self.show(self.agent(name), said)
             if agent.returncode != 0:
                 raise SystemExit(said)
@@ -202,7 +220,7 @@ def main(folder: Path) -> Path:
     here.done("ring", "offer", "--folder", "Tromso", "--data", "Tromso.csv", "--columns", COLUMNS)
 
     print("\nPounds at one, kilograms at the others. The plan says how one becomes the other.")
-    here.refused(*here.plan(), because=("weight", '"kg" at', '"lb" at Tromso', "with a conversion"))
+    here.refused(*here.plan(), because=("weight", '"kg" at', '"lb" at Tromso', "--convert"))
     agreed = ("--convert", f"weight: lb -> kg * {POUND}", "--reference", "smoker=never")
     here.done(*here.plan(*agreed))
     here.accept("Bergen")
@@ -221,12 +239,11 @@ def main(folder: Path) -> Path:
         "\nThree rows. The hospital knows what that means, wants to take part all the same, and says so in its policy."
     )
     here.refused(*here.agent("Alta"), because=("3 rows", "least_rows", "policy.toml"))
-    policy = folder / "Alta" / "policy.toml"
-    text = policy.read_text("utf-8")
-    policy.write_text(
-        text.replace("least_rows = 10", "least_rows = 3").replace("least_rows_a_level = 5", "least_rows_a_level = 1"),
-        "utf-8",
-    )
+    here.allow("Alta", ("least_rows = 10", "least_rows = 3"), ("least_rows_a_level = 5", "least_rows_a_level = 1"))
+
+    print("\nNumbers of one hospital are converted as the plan says. It has looked whether the plan says so rightly.")
+    here.refused(*here.agent("Tromso"), because=("weight [kg] from lb", "conversions", "policy.toml"))
+    here.allow("Tromso", ("conversions = false", "conversions = true"))
 
     here.fit()
     here.done("model", "verify", "Alta.json", "--ring", "ring.toml")

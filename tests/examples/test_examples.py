@@ -133,3 +133,12 @@ def test_what_leaks(capsys: pytest.CaptureFixture[str]) -> None:
     assert sealed[0].strip() == "public"
     assert float(rows["I-ADMM, sealed start"][slope]) > 0.5
     assert float(rows["I-ADMM, sealed start"][hessian]) < 1e-6
+
+
+def test_messy_hospitals_come_to_a_signed_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Real commands and real agents; the script itself stops where a fault is not refused in words, or a command fails."""
+    pytest.importorskip("grpc", reason="a ring of real agents needs the extra ring")
+    report = example("messy_hospitals").main(tmp_path)
+    page, printed = report.read_text("utf-8"), capsys.readouterr().out
+    assert "over 3" in page and "C(smoker)[T.current]" in page and "Narvik" in page
+    assert "All 4 sites have signed this model" in printed and printed.count("$ roundelay model") == 2
