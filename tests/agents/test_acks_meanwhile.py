@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import station as station_module
 from roundelay.agents.protocol.baton import Baton, unpack_baton
 from roundelay.agents.protocol.holder import Holder
-from roundelay.agents.protocol.journal import Journal
+from roundelay.agents.protocol.journal import Journal, Standing
 from roundelay.agents.protocol.station import Station
 from roundelay.agents.protocol.wire import Kind, pack_frame, unpack_frame
 from roundelay.masks import SeededPairs
@@ -58,15 +57,17 @@ def test_an_ack_that_comes_while_a_thread_works_takes_nothing_back(
             go.wait(60.0)
             return move
 
-        def slow_replace(*one: Any, **changes: Any) -> Any:
-            made = replace(*one, **changes)
+        replaced = Standing._replace
+
+        def slow_replace(one: Standing, **changes: Any) -> Any:
+            after = replaced(one, **changes)
             if threading.current_thread() is loop_thread:
                 go.set()
                 time.sleep(0.2)
-            return made
+            return after
 
         monkeypatch.setattr(station.holder, "act", slow)
-        monkeypatch.setattr(station_module, "replace", slow_replace)
+        monkeypatch.setattr(Standing, "_replace", slow_replace)
         made.agent.counts.working_seconds = 100.0  # its work is known to take long
         taking = asyncio.create_task(made.agent._deliver(SENDER, packed(baton, k)))
         assert await asyncio.to_thread(begun.wait, 60.0)
