@@ -397,8 +397,11 @@ class Asking:
         own = question.asked in OWN
         answer = self._own_sum(question) if own else answers(holder.problem, question.asked, place)[0]
         if not all_finite(answer):
-            raise holder.not_finite(f"answer to question {number}")
-        return grid.encode(answer, self.plan.agents, "The largest number of this site's answer")
+            raise holder.unanswerable(number, "has a number that is not finite")
+        try:
+            return grid.encode(answer, self.plan.agents)
+        except ValueError:  # it says how large the number is, on the narrow grid
+            raise holder.unanswerable(number, "has a number that is too large to be added up exactly") from None
 
     def _own_sum(self, question: Question) -> Vector:
         """What this member sees where the fit stands, or what its rows outside each fold say."""
@@ -450,10 +453,14 @@ class Asking:
             self._check_end(baton, number)
             return
         adds = self.holder.adds(baton)
-        if number != (known if adds else known - 1):
+        if number != (known if adds else known - 1) or number < 0:
             raise BatonError(
                 f"The baton asks question {number}, but this member has answered {known}: a mask is used once, and questions come "
                 "in order."
+            )
+        if not adds and (baton.purpose != self.held.answered[-1].kind or self.holder.held.asked > baton.hop):
+            raise BatonError(
+                f"The lap of question {number} comes back as another one, or once more after it was closed."
             )
         if number >= self.plan.stopping.questions:
             raise BatonError(f"This is question {number}, but the ring file allows {self.plan.stopping.questions}.")

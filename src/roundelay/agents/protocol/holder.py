@@ -158,7 +158,7 @@ def layout_of(plan: RingPlan, sums: tuple[int, ...]) -> Layout:
             plan.agents, done + max(MOST_TOLD, sum(own_sums_of(plan.task))), done, words, tuple(counts), questions
         )
     token, shares = plan.vectors * plan.dim, STATISTICS.words * plan.dim if has_shares(plan.method) else 0
-    return Layout(plan.agents, token, token, (*words, plan.dim), (*counts, 0), shares=shares)
+    return Layout(plan.agents, token, token, (*words, plan.dim), tuple(counts), shares=shares)
 
 
 class Holder:
@@ -627,6 +627,14 @@ class Holder:
         return SolverError(
             f"This site's own {what} has a number that is not finite, so nothing was sent on: check the data and the objective, "
             "then start the agent again."
+        )
+
+    def unanswerable(self, number: int, why: str) -> SolverError:
+        """What to say where a question has no answer here, which may be the site's own fault or that of who asks."""
+        asker = self.plan.members[self.plan.order[0]].name
+        return SolverError(
+            f"This site's own answer to question {number + 1} {why}, so nothing was sent on. Check the data and the objective; where they are "
+            f"right {asker}, who asks, has asked far from any model. Then start the agent again."
         )
 
     def _unrest(self, token: Vector) -> float:
