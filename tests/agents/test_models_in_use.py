@@ -202,7 +202,6 @@ def test_with_the_ring_file_the_report_says_who_has_signed_and_is_not_made_of_a_
     np.testing.assert_allclose(found["std.error"], known.bse, rtol=1e-6)
     result = rl.load_model(file).result
     assert result is not None and len(result.slopes) == 2 and result.slopes[1] < 1e-9 * result.slopes[0]
-    assert "How it converged" in document
     content = json.loads(file.read_text())
     content["result"]["terms"][1]["p_value"] = 0.04
     file.write_text(json.dumps(content))

@@ -99,6 +99,12 @@ def test_no_picture_shows_a_small_count() -> None:
     assert len(hidden) > 1 and len(set(hidden)) == 1, "all of them are drawn alike"
 
 
+def test_questions_are_counted_in_whole_numbers_and_two_make_no_picture() -> None:
+    words = [one.text for one in drawn(binomial(slopes=SLOPES[:4]), "convergence").iter(f"{SVG}text")]
+    assert [one for one in words if one in ("1", "1.5", "2", "2.5", "3", "4")] == ["1", "2", "3", "4"]
+    assert convergence(binomial(slopes=SLOPES[:2])) is None
+
+
 def test_a_result_without_a_part_has_no_picture_of_it() -> None:
     assert [one.name for one in pictures_of(cox())] == ["forest", "survival"]
     assert [one(binomial()) for one in (survival, convergence)] == [None, None]

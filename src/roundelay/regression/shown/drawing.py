@@ -26,13 +26,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers from `low` to `high` on a line from `begin` to `end`, by their logarithm where that is wanted."""
+    """Numbers from `low` to `high` on a line from `begin` to `end`, by their logarithm where that is wanted; `whole` ones, where they count."""
 
     low: float
     high: float
     begin: float
     end: float
     logarithmic: bool = False
+    whole: bool = False
 
     def at(self, value: float) -> float:
         """Where a number lies; what is beyond an end lies there."""
@@ -48,7 +49,7 @@ class Scale:
         """Round numbers, about five."""
         if self.logarithmic:
             return _round_ratios(self.low, self.high)
-        return round_numbers(self.low, self.high)
+        return tuple(one for one in round_numbers(self.low, self.high) if not self.whole or one == round(one))
 
 
 def round_numbers(low: float, high: float, most: int = 6) -> tuple[float, ...]:

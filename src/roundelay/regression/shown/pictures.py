@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from roundelay.regression.regression import INTERCEPT
 from roundelay.regression.result import Bin, Result, SurvivalPoint, Term
@@ -30,6 +31,8 @@ MOST_TERMS = 60
 _FARTHEST = 1e3
 # Where one interval is so many times as wide as another, their units can't share an axis.
 _APART = 50.0
+# Fewer questions than these make no picture.
+LEAST_QUESTIONS = 3
 _ROW, _ABOVE = 40.0, 20.0
 
 
@@ -277,7 +280,7 @@ def _steps(points: tuple[SurvivalPoint, ...], what: str) -> list[tuple[float, fl
 def convergence(result: Result) -> Picture | None:
     """How far each question was from the best point."""
     slopes = [(number, one) for number, one in enumerate(result.slopes, start=1) if one > 0.0]
-    if len(slopes) < 2:
+    if len(slopes) < LEAST_QUESTIONS:
         return None
     low, high = (
         10.0 ** bound(math.log10(each(one for _, one in slopes)))
@@ -290,6 +293,7 @@ def convergence(result: Result) -> Picture | None:
         240.0,
         log_y=True,
     )
+    frame = replace(frame, x=replace(frame.x, whole=True))
     places = [(frame.x.at(number), frame.y.at(one)) for number, one in slopes]
     frame.marks.append(path(places, "curve"))
     frame.marks.extend(
