@@ -29,6 +29,13 @@ from roundelay.algorithms.gossip.feedback import (
     EFSignSGD as EFSignSGD,
     SparseDropping as SparseDropping,
 )
+from roundelay.algorithms.gossip.mixing import (
+    BestConstant as BestConstant,
+    Laplacian as Laplacian,
+    Lazy as Lazy,
+    Metropolis as Metropolis,
+    OwnWeights as OwnWeights,
+)
 from roundelay.algorithms.gossip.private_admm import (
     DualPerturbedADMM as DualPerturbedADMM,
     PenaltyPerturbedADMM as PenaltyPerturbedADMM,

@@ -4,11 +4,15 @@ from roundelay.algorithms.algorithm import (
     Tunable as Tunable,
 )
 from roundelay.algorithms.gossip import (
+    BestConstant as BestConstant,
     Everyone as Everyone,
     Gossip as Gossip,
     GossipMethod as GossipMethod,
+    Laplacian as Laplacian,
+    Lazy as Lazy,
     Metropolis as Metropolis,
     Mixing as Mixing,
+    OwnWeights as OwnWeights,
     Penalties as Penalties,
 )
 from roundelay.algorithms.lemmas import (

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from roundelay.algorithms.gossip import GossipMethod
+from roundelay.algorithms.gossip import GossipMethod, Mixing
 from roundelay.algorithms.token_method import TokenMethod
 from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.monitors import Monitor
@@ -19,6 +19,7 @@ from roundelay.kernels.random import SEEDS
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.problems import Problem, has_optimum
+from roundelay.registry import registered
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Options:
     content: float | None = None
     reader: int = 0
     budget: Budget | None = None
+    own_starts: Matrix | None = None
 
 
 class Budget(Protocol):
@@ -280,6 +282,21 @@ def check_balance(initial_share: Matrix, token: Vector, name: str) -> None:
             f"The agents' own stopping rule would stop {name} at a wrong point, because its start does not have Σ(x_i − y_i/ρ) = Nz: "
             "leave `content` out, or use another start."
         )
+
+
+def own_starts(x0: Any, method: Any, problem: Problem, name: str) -> Matrix | None:
+    """A start for each agent, where x0 is that: of methods that average by weights, whose other states follow from x. None for one point."""
+    if np.ndim(x0) != 2:
+        return None
+    starts = np.array(x0, np.float64)
+    if starts.shape != (problem.agents, problem.dim) or not np.isfinite(starts).all():
+        raise ValueError(
+            f"x0 has the shape {starts.shape}, or numbers that are not finite: give one point, or one for each of the {problem.agents} "
+            f"agents, each of {problem.dim} finite numbers."
+        )
+    if not isinstance(getattr(method, "mixing", None), tuple(registered(Mixing).values())):
+        raise ValueError(f"{name} starts all agents at one point: give x0 of the shape ({problem.dim},).")
+    return starts
 
 
 def check_x0(options: Options, method: Any, name: str) -> None:

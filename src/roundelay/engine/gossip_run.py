@@ -163,6 +163,8 @@ def new_gossip_state(
     """The state before the first iteration, with room for a history at `marks`."""
     agents, dim, vectors, rows = problem.agents, problem.dim, method.vectors, len(marks) + 1
     states, optimum = method.start_states(problem, network, seed), problem.optimum
+    if options.own_starts is not None:
+        states.x[:] = options.own_starts
     reference = point_of_reference(optimum)
     first = np.linalg.norm(states.x - reference, axis=1)
     scale = size_of(problem, reference)

@@ -19,6 +19,7 @@ from roundelay.engine.checks import (
     check_seed,
     check_x0,
     name_of,
+    own_starts,
     the_method,
     the_network,
     the_problem,
@@ -120,7 +121,8 @@ def simulate(
     `content` is given, when the agents' own stopping rule says so with that tolerance.
     `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it; sealed laps add the noise that
     it asks for, and `run.privacy` says what that did to each unknown.
-    `x0` is a point at which all start that would start at 0; a start of the method's own is drawn around it.
+    `x0` is a point at which all start that would start at 0; a start of the method's own is drawn around it. Gossip that averages by weights
+    takes one point for each agent, too.
     `reader` is the agent whose received tokens `run.readout()` uses.
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
     """
@@ -150,6 +152,9 @@ def simulate(
 
 def _run_from(x0: Any, request: Request) -> Run:
     """A run from x0: one from 0 on the functions of u = x − x0, told in x."""
+    starts = own_starts(x0, request.method, request.problem, request.name)
+    if starts is not None:
+        return _run(replace(request, options=replace(request.options, own_starts=starts)))
     check_x0(request.options, request.method, request.name)
     origin = begun_at(request.problem, x0)
     _, method = the_method(request.algorithm, origin, request.network)

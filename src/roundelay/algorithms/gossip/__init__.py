@@ -5,8 +5,12 @@ from roundelay.algorithms.gossip.gossip_method import (
     GossipMethod as GossipMethod,
 )
 from roundelay.algorithms.gossip.mixing import (
+    BestConstant as BestConstant,
     Everyone as Everyone,
+    Laplacian as Laplacian,
+    Lazy as Lazy,
     Metropolis as Metropolis,
     Mixing as Mixing,
+    OwnWeights as OwnWeights,
     Penalties as Penalties,
 )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.descent import talks_after_first
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
+from roundelay.algorithms.gossip.mixing import Metropolis, Mixing, check_weights
 from roundelay.algorithms.lemmas import Conditions, step_below
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Exchange, Matrix, each
@@ -82,12 +83,14 @@ class LEAD:
     gamma: float = 1.0
     alpha: float = 0.5
     channel: Channel | Compressor = Quantised(2)
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("eta", self.eta)
         finite_number("gamma", self.gamma, above=0.0)
         finite_number("alpha", self.alpha, above=0.0)
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> LEAD:
         """With the step size set."""
@@ -98,7 +101,7 @@ class LEAD:
         numbers = LEADNumbers(known_step(self, "eta"), float(self.gamma), float(self.alpha))
         functions = (("send", send_lead), ("receive", receive_lead), ("talks", talks_after_first))
         channel = channel_of(self.channel)
-        return Gossip(functions, lambda network: numbers, LEADStates, channel=channel, sends_increments=True)
+        return Gossip(functions, lambda network: numbers, LEADStates, self.weights, channel, sends_increments=True)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough without compression."""
@@ -159,11 +162,13 @@ class CHOCO:
     eta: float | None = None
     gamma: float = 0.5
     channel: Channel | Compressor = Quantised(2)
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("eta", self.eta)
         finite_number("gamma", self.gamma, above=0.0)
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> CHOCO:
         """With the step size set."""
@@ -173,7 +178,7 @@ class CHOCO:
         """Compressed differences to a copy that the neighbours hold."""
         numbers, channel = CHOCONumbers(known_step(self, "eta"), float(self.gamma)), channel_of(self.channel)
         functions = (("send", send_choco), ("receive", receive_choco))
-        return Gossip(functions, lambda network: numbers, CHOCOStates, channel=channel, sends_increments=True)
+        return Gossip(functions, lambda network: numbers, CHOCOStates, self.weights, channel, sends_increments=True)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Its bounds depend on the network's spectrum; none is checked here."""

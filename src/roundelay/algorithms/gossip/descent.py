@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, Single, gradient_step
+from roundelay.algorithms.gossip.mixing import Metropolis, Mixing, check_weights
 from roundelay.algorithms.lemmas import Conditions, step_below, step_for_network
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Exchange, Matrix, each, vector
@@ -71,7 +72,7 @@ class DGD:
     `alpha` is α, below (1 + λ_min(W))/L; left out, it is 0.5/L of the problem, too long where W has an eigenvalue near −1,
     as on dense bipartite networks. With a constant step it ends at a floor that is
     proportional to α; `decay` above 0.5 and up to 1 makes it converge, slowly. `adapt_then_combine` mixes after
-    the step, x⁺ = W(x − α∇F(x)). W holds the Metropolis weights. `channel` is what messages pass through.
+    the step, x⁺ = W(x − α∇F(x)). W holds `weights`. `channel` is what messages pass through.
     """
 
     name: ClassVar[str] = "DGD"
@@ -80,11 +81,13 @@ class DGD:
     decay: float = 0.0
     adapt_then_combine: bool = False
     channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("alpha", self.alpha)
         finite_number("decay", self.decay, least=0.0)
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> DGD:
         """With the step size set."""
@@ -94,7 +97,12 @@ class DGD:
         """A gradient step, and the mean with the neighbours."""
         first, second = (send_adapted, combine) if self.adapt_then_combine else (send_x, combine_then_adapt)
         numbers = StepNumbers(known_step(self, "alpha"), float(self.decay))
-        return Gossip((("send", first), ("receive", second)), lambda network: numbers, channel=channel_of(self.channel))
+        return Gossip(
+            (("send", first), ("receive", second)),
+            lambda network: numbers,
+            mixing=self.weights,
+            channel=channel_of(self.channel),
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough, as far as that can be said without the network."""
@@ -140,17 +148,19 @@ class EXTRA:
         x¹ = Wx⁰ − α∇F(x⁰)    x^{k+2} = (I + W)x^{k+1} − W̃x^k − α(∇F(x^{k+1}) − ∇F(x^k))    W̃ = (I + W)/2
 
     `alpha` is α, below (1 + λ_min(W))/L; left out, it is 0.7/L of the problem, too long where W has an eigenvalue near −1, as
-    on dense bipartite networks. W holds the Metropolis weights.
+    on dense bipartite networks. W holds `weights`.
     """
 
     name: ClassVar[str] = "EXTRA"
     tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
     alpha: float | None = None
     channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("alpha", self.alpha)
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> EXTRA:
         """With the step size set."""
@@ -160,7 +170,7 @@ class EXTRA:
         """x is sent, and corrected by what was wrong in the iteration before."""
         numbers = StepNumbers(known_step(self, "alpha"), 0.0)
         functions = (("send", send_x), ("receive", receive_extra))
-        return Gossip(functions, lambda network: numbers, EXTRAStates, channel=channel_of(self.channel))
+        return Gossip(functions, lambda network: numbers, EXTRAStates, self.weights, channel_of(self.channel))
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough, as far as that can be said without the network."""
@@ -216,17 +226,19 @@ class NIDS:
         x¹ = x⁰ − α∇F(x⁰)    x^{k+2} = W̃(2x^{k+1} − x^k − α(∇F(x^{k+1}) − ∇F(x^k)))    W̃ = (I + W)/2
 
     `alpha` is α, below 2/L whatever the network; left out, it is 1/L of the problem. The first iteration
-    sends nothing. W holds the Metropolis weights.
+    sends nothing. W holds `weights`.
     """
 
     name: ClassVar[str] = "NIDS"
     tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
     alpha: float | None = None
     channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("alpha", self.alpha)
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> NIDS:
         """With the step size set."""
@@ -236,7 +248,7 @@ class NIDS:
         """What would be the next x is sent, and averaged with the neighbours'."""
         numbers = StepNumbers(known_step(self, "alpha"), 0.0)
         functions = (("send", send_nids), ("receive", receive_nids), ("talks", talks_after_first))
-        return Gossip(functions, lambda network: numbers, NIDSStates, channel=channel_of(self.channel))
+        return Gossip(functions, lambda network: numbers, NIDSStates, self.weights, channel_of(self.channel))
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough, whatever the network."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from roundelay.kernels import Integers, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks import Network
+from roundelay.registry import register
 
 
 class MixingNumbers(NamedTuple):
@@ -43,6 +45,7 @@ class Mixing(Protocol):
         """The weights on a network."""
 
 
+@register(Mixing, "metropolis")
 @dataclass(frozen=True)
 class Metropolis:
     """w_ij = 1/(1 + max(d_i, d_j)) on links, and w_ii what is left of one."""
@@ -54,6 +57,128 @@ class Metropolis:
         weights = 1.0 / (1.0 + larger)
         own = np.asarray(1.0 - np.bincount(receivers, weights, network.agents), np.float64)
         return mixing_numbers(network.neighbour_starts, network.neighbours, weights, own)
+
+
+@register(Mixing, "lazy")
+@dataclass(frozen=True)
+class Lazy:
+    """(I + W)/2 of the Metropolis weights W: no eigenvalue is below 0, so that longer steps are safe, on bipartite networks too."""
+
+    def numbers(self, network: Network) -> MixingNumbers:
+        """The weights on a network."""
+        whole = Metropolis().numbers(network)
+        return mixing_numbers(whole.starts, whole.neighbours, 0.5 * whole.weights, 0.5 + 0.5 * whole.own)
+
+
+@register(Mixing, "laplacian")
+@dataclass(frozen=True)
+class Laplacian:
+    """W = I − εL: the same weight on every link. `epsilon` is ε; left out, it is 1/(1 + the largest degree)."""
+
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None:
+            finite_number("epsilon", self.epsilon, above=0.0)
+
+    def numbers(self, network: Network) -> MixingNumbers:
+        """The weights on a network."""
+        epsilon = 1.0 / (1.0 + network.degrees.max()) if self.epsilon is None else self.epsilon
+        if self.epsilon is not None:
+            largest = laplacian_spectrum(network)[-1]
+            if epsilon * largest >= 2.0:
+                raise ValueError(
+                    f"epsilon is {epsilon:g}, with which I − εL has an eigenvalue of −1 or below: use less than {2.0 / largest:.4g} on this network."
+                )
+        return constant_weights(network, float(epsilon))
+
+
+@register(Mixing, "best-constant")
+@dataclass(frozen=True)
+class BestConstant:
+    """W = I − εL with the ε = 2/(λ₂ + λ_N) by which differences fade fastest (Xiao, Boyd 2004), λ the eigenvalues of L."""
+
+    def numbers(self, network: Network) -> MixingNumbers:
+        """The weights on a network."""
+        if network.agents == 1:
+            return constant_weights(network, 1.0)
+        spectrum = laplacian_spectrum(network)
+        return constant_weights(network, float(2.0 / (spectrum[1] + spectrum[-1])))
+
+
+@register(Mixing, "matrix")
+@dataclass(frozen=True)
+class OwnWeights:
+    """A matrix of your own: symmetric, with rows that sum to 1, weights on links alone, and no eigenvalue −1, nor 1 but one; in files its rows stand one after another."""
+
+    matrix: Sequence[float] | Sequence[Sequence[float]] | NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        try:
+            given = np.asarray(self.matrix, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("The weights are not a matrix of numbers: give a row for each agent.") from None
+        if given.ndim == 1 and math.isqrt(given.size) ** 2 == given.size:
+            given = given.reshape(math.isqrt(given.size), -1)
+        if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.isfinite(given).all():
+            raise ValueError(f"The weights have the shape {given.shape}, or are not finite: give a square matrix.")
+        if np.abs(given - given.T).max() > 1e-12 or np.abs(given.sum(axis=1) - 1.0).max() > 1e-12:
+            raise ValueError(
+                "The weights are not symmetric, or a row does not sum to 1: gossip would end beside the optimum."
+            )
+        eigenvalues = np.linalg.eigvalsh(given)
+        if eigenvalues[0] <= -1.0 + 1e-12 or (len(given) > 1 and eigenvalues[-2] >= 1.0 - 1e-12):
+            raise ValueError(
+                "The weights have an eigenvalue of −1, or 1 twice: the agents would never agree. Use larger weights on the diagonal, or more links."
+            )
+        object.__setattr__(self, "matrix", tuple(given.ravel().tolist()))  # so that two can be compared, and saved
+
+    def numbers(self, network: Network) -> MixingNumbers:
+        """The weights on a network."""
+        given = np.asarray(self.matrix, np.float64)
+        given = given.reshape(math.isqrt(given.size), -1)
+        if len(given) != network.agents:
+            raise ValueError(
+                f"The weights are for {len(given)} agents but the network has {network.agents}: make them agree."
+            )
+        receivers = np.repeat(np.arange(network.agents), network.degrees)
+        left = given.copy()
+        left[receivers, network.neighbours] = 0.0
+        np.fill_diagonal(left, 0.0)
+        if left.any():
+            i, j = np.argwhere(left)[0]
+            raise ValueError(
+                f"The agents {i} and {j} have the weight {given[i, j]:g} but no link: put 0 there, or link them."
+            )
+        return mixing_numbers(
+            network.neighbour_starts,
+            network.neighbours,
+            given[receivers, network.neighbours],
+            np.array(np.diag(given), np.float64),
+        )
+
+
+def check_weights(weights: Any) -> None:
+    """Refuse what is not a rule for weights."""
+    if isinstance(weights, type) or not hasattr(weights, "numbers"):
+        raise ValueError(
+            f"The weights are {weights!r}: use an object such as roundelay.Lazy(), or roundelay.OwnWeights(matrix)."
+        )
+
+
+def constant_weights(network: Network, epsilon: float) -> MixingNumbers:
+    """I − εL."""
+    weights = np.full(len(network.neighbours), epsilon)
+    return mixing_numbers(
+        network.neighbour_starts, network.neighbours, weights, np.asarray(1.0 - epsilon * network.degrees, np.float64)
+    )
+
+
+def laplacian_spectrum(network: Network) -> Vector:
+    """The eigenvalues of L, the smallest first."""
+    matrix = np.diag(network.degrees.astype(np.float64))
+    matrix[np.repeat(np.arange(network.agents), network.degrees), network.neighbours] = -1.0
+    return np.asarray(np.linalg.eigvalsh(matrix), np.float64)
 
 
 @dataclass(frozen=True)

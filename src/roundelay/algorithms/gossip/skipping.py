@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip, gradient_step
-from roundelay.algorithms.gossip.mixing import Everyone
+from roundelay.algorithms.gossip.mixing import Everyone, Metropolis, Mixing, check_weights
 from roundelay.algorithms.lemmas import Conditions
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import COIN, DIM, Exchange, Matrix, each, uniform, vector
@@ -78,7 +78,7 @@ class Scaffnew:
 
     `gamma` is γ, left out it is 1/L of the problem; `q` is the chance that the agents speak. `tau` is τ, left out it
     is q/(2γ); τ = q/γ is right only where W is positive semidefinite. With q = 1 and τ = 1/(2γ) it is NIDS's
-    recursion. W holds the Metropolis weights.
+    recursion. W holds `weights`.
     """
 
     name: ClassVar[str] = "Scaffnew"
@@ -87,6 +87,7 @@ class Scaffnew:
     q: float = 0.5
     tau: float | None = None
     channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
 
     def __post_init__(self) -> None:
         check_step("gamma", self.gamma)
@@ -94,6 +95,7 @@ class Scaffnew:
         if not 0.0 < finite_number("q", self.q) <= 1.0:
             raise ValueError(f"q is {self.q}: a chance of speaking is above 0 and at most 1.")
         channel_of(self.channel)
+        check_weights(self.weights)
 
     def resolved(self, problem: Problem) -> Scaffnew:
         """With the step size set."""
@@ -106,7 +108,9 @@ class Scaffnew:
         numbers = ScaffnewNumbers(gamma, float(self.q), weight)
         functions = (("send", send_scaffnew), ("receive", receive_scaffnew), ("talks", coin))
         channel = channel_of(self.channel)
-        return Gossip(functions, lambda network: numbers, ScaffnewStates, channel=channel, talking_share=float(self.q))
+        return Gossip(
+            functions, lambda network: numbers, ScaffnewStates, self.weights, channel, talking_share=float(self.q)
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Its theorems are about a server; none is checked here."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
+from roundelay.algorithms.gossip.mixing import Metropolis, Mixing, check_weights
 from roundelay.algorithms.lemmas import Conditions
 from roundelay.algorithms.slots import gradient
 from roundelay.kernels import DIM, Exchange, Matrix, each, vector
@@ -19,9 +20,10 @@ from roundelay.registry import register
 
 
 class TrackingNumbers(NamedTuple):
-    """α."""
+    """α, and whether the first gradients are averaged with the neighbours' before they are used."""
 
     alpha: float
+    mixes_first: bool = True
 
 
 class TrackingStates(NamedTuple):
@@ -96,8 +98,9 @@ def receive_in_turn(
     """s⁺ = W of the first messages, x⁺ = W of the second."""
     i = at.agent
     if at.exchange == 0:
-        for d in each(DIM):
-            states.s[i, d] = states.s[i, d] - own[0, d] + inbox[0, d]
+        if at.iteration > 0 or method.mixes_first:
+            for d in each(DIM):
+                states.s[i, d] = states.s[i, d] - own[0, d] + inbox[0, d]
     else:
         for d in each(DIM):
             states.x[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
@@ -117,7 +120,7 @@ class GradientTracking:
 
     Two vectors go over every link, so an iteration costs 4E. `alpha` is α; left out, it is 0.1/L of the problem.
     `adapt_then_combine` is the form x⁺ = W(x − αs), s⁺ = W(s + ∇F(x⁺) − ∇F(x)), s⁰ = W∇F(x⁰), whose iteration has
-    two exchanges, one after the other. W holds the Metropolis weights.
+    two exchanges, one after the other; with mixes_first=False s⁰ = ∇F(x⁰), as others begin it: what is sent first is then not used. W holds `weights`.
     """
 
     name: ClassVar[str] = "gradient tracking"
@@ -125,10 +128,15 @@ class GradientTracking:
     alpha: float | None = None
     adapt_then_combine: bool = False
     channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
+    mixes_first: bool = True
 
     def __post_init__(self) -> None:
         check_step("alpha", self.alpha)
         channel = channel_of(self.channel)
+        check_weights(self.weights)
+        if not (self.mixes_first or self.adapt_then_combine):
+            raise ValueError("Without adapt_then_combine nothing is averaged before it is used: leave mixes_first out.")
         if self.adapt_then_combine and (channel.differences or channel.censoring is not None):
             raise ValueError(
                 "In the adapt-then-combine form an agent sends s and x in turn, so that a channel that compares a message "
@@ -141,19 +149,21 @@ class GradientTracking:
 
     def parts(self) -> Gossip:
         """x and s are sent and mixed."""
-        numbers, channel = TrackingNumbers(known_step(self, "alpha")), channel_of(self.channel)
+        numbers = TrackingNumbers(known_step(self, "alpha"), self.mixes_first)
+        channel = channel_of(self.channel)
         if self.adapt_then_combine:
             functions = (("send", send_in_turn), ("receive", receive_in_turn))
             return Gossip(
                 functions,
                 lambda network: numbers,
                 TrackingStates,
+                mixing=self.weights,
                 channel=channel,
                 speeches=2,
                 exchange_count=two_exchanges,
             )
         functions = (("send", send_both), ("receive", receive_both))
-        return Gossip(functions, lambda network: numbers, TrackingStates, channel=channel, vectors=2)
+        return Gossip(functions, lambda network: numbers, TrackingStates, self.weights, channel, vectors=2)
 
     def conditions(self, problem: Problem) -> Conditions:
         """Its bounds depend on the network's spectrum; none is checked here."""
