@@ -84,13 +84,25 @@ def _value_at(found: Found, method: str, metric: str, units: float) -> float:
 EARLY = 300.0
 
 
-def _slow_then_fast(found: Found) -> tuple[Check, ...]:
-    early = _value_at(found, PI_ADMM1, "error", EARLY) / _value_at(found, W_ADMM, "error", EARLY)
-    late = _against(found, "least squares", PI_ADMM1, (W_ADMM,), METRICS)
-    return (
-        Check(f"common error of PI-ADMM1 over that of W-ADMM at {EARLY:.0f} units", early, "≥", 1.0),
-        Check("units to 1e-6 of PI-ADMM1 over those of W-ADMM, worst panel and metric", late, "≤", 1.0),
-    )
+METRIC_WORDS = {"accuracy": "accuracy", "error": "common error"}
+
+
+def _slow_then_fast(*metrics: str) -> Checks:
+    def checks(found: Found) -> tuple[Check, ...]:
+        early = {
+            metric: _value_at(found, PI_ADMM1, metric, EARLY) / _value_at(found, W_ADMM, metric, EARLY)
+            for metric in metrics
+        }
+        late = _against(found, "least squares", PI_ADMM1, (W_ADMM,), METRICS)
+        return (
+            *(
+                Check(f"{METRIC_WORDS[metric]} of PI-ADMM1 over that of W-ADMM at {EARLY:.0f} units", ratio, "≥", 1.0)
+                for metric, ratio in early.items()
+            ),
+            Check("units to 1e-6 of PI-ADMM1 over those of W-ADMM, worst panel and metric", late, "≤", 1.0),
+        )
+
+    return checks
 
 
 def slope_ratio(found: Found, kind: Kind, panel: int) -> float:
@@ -110,7 +122,7 @@ def _almost_same_cost(metric: str) -> Checks:
     def checks(found: Found) -> tuple[Check, ...]:
         return tuple(
             Check(
-                f"units of PI-ADMM1 over those of I-ADMM, {kind}, {'accuracy' if metric == 'accuracy' else 'common error'}, worst panel",
+                f"units of PI-ADMM1 over those of I-ADMM, {kind}, {METRIC_WORDS[metric]}, worst panel",
                 _against(found, kind, PI_ADMM1, (I_ADMM,), (metric,)), "≤", 1.3,
             )
             for kind in KINDS
@@ -121,11 +133,20 @@ def _almost_same_cost(metric: str) -> Checks:
 
 def _floor(found: Found) -> tuple[Check, ...]:
     numbers = found[DEVIATION].numbers
-    ratio = numbers["deviation 1e-2: floor of the error"] / numbers["deviation 1e-3: floor of the error"]
-    return (
-        Check("floor of PI-ADMM2's common error", numbers["deviation 1e-3: floor of the error"], "≥", 1e-6),
-        Check("the floor grows with ten times σ by a factor whose distance from 10 is", abs(ratio - 10.0), "≤", 0.5),
-    )
+    checks: list[Check] = []
+    for metric in ("error", "accuracy"):
+        small, large = (numbers[f"deviation {sigma}: floor of the {metric}"] for sigma in ("1e-3", "1e-2"))
+        words = METRIC_WORDS[metric]
+        checks += [
+            Check(f"floor of PI-ADMM2's {words}", small, "≥", 1e-6),
+            Check(
+                f"the floor of the {words} grows with ten times σ by a factor whose distance from 10 is",
+                abs(large / small - 10.0),
+                "≤",
+                0.5,
+            ),
+        ]
+    return tuple(checks)
 
 
 def _variance(found: Found) -> tuple[Check, ...]:
@@ -155,13 +176,14 @@ def _same_for_both_densities(found: Found) -> tuple[Check, ...]:
 def _slower_in_larger_networks(found: Found) -> tuple[Check, ...]:
     return tuple(
         Check(
-            f"units of {method} at N = 200 over those at N = 100",
-            _median_units(found, "least squares", 2, method, "error")
-            / _median_units(found, "least squares", 0, method, "error"),
+            f"units of {method} at N = 200 over those at N = 100, {METRIC_WORDS[metric]}",
+            _median_units(found, "least squares", 2, method, metric)
+            / _median_units(found, "least squares", 0, method, metric),
             "≥",
             1.2,
         )
         for method in (I_ADMM, PI_ADMM1)
+        for metric in METRICS
     )
 
 
@@ -479,8 +501,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "slow at first, then faster", "Section V-A",
         "PI-ADMM1 is behind W-ADMM at first, because it starts far away, and overtakes it later.",
-        "The start x⁰ ~ U(0, 100) has to be forgotten first.",
-        _slow_then_fast, figure="fig3",
+        "The start x⁰ ~ U(0, 100) has to be forgotten first; the paper's accuracy divides by how far that is, so that in it PI-ADMM1 is ahead from the beginning.",
+        _slow_then_fast("error", "accuracy"), _slow_then_fast("error"), "it is measured by the common error, not by the paper's accuracy", "fig3",
     ),
     Claim(
         "same speed in the end", "Section V-A",
