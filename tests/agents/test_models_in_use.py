@@ -123,6 +123,15 @@ def test_tables_that_no_fit_comes_to_end_in_a_sentence(model: Path, tmp_path: Pa
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.parametrize("part", ["terms", "knots", "covariance"])
+def test_a_result_that_lacks_a_part_predicts_nothing(model: Path, tmp_path: Path, part: str) -> None:
+    content, rows = json.loads(model.read_text()), tmp_path / "new.csv"
+    content["result"][part] = content["result"][part][:-1]
+    model.write_text(json.dumps(content))
+    rows.write_text(HEADER + "0;other;20\n")
+    assert "none that a fit comes to" in refused("predict", model, rows)
+
+
 def test_rows_of_a_file_are_predicted_as_those_of_a_frame(model: Path, fitted: rl.Fit, tmp_path: Path) -> None:
     rows, out = tmp_path / "new.csv", tmp_path / "predictions.csv"
     rows.write_text(HEADER + "0;other;20\n3;black;31,5\n9;other;44\n", encoding="utf-8-sig")

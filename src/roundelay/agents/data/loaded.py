@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 # What models of rows are in scikit-learn, by the word of their problem.
 AS_SKLEARN = {"least_squares": "LinearRegression", "logistic": "LogisticRegression"}
 
+NOT_OF_A_FIT = (
+    "The tables in this file are none that a fit comes to: they were changed, or written by another release. roundelay model verify says "
+    "whether they are what the sites have signed."
+)
+
 
 def load_model(path: str | Path) -> LoadedModel:
     """Read the file of a model that a ring has fitted."""
@@ -148,6 +153,8 @@ class LoadedModel:
             raise ValueError(
                 "This fit was stopped before it was looked at, so that the file has no result: fit it to its end."
             )
+        if self.regression is not None and not _belongs(self.result, self.regression):
+            raise ValueError(NOT_OF_A_FIT)
         return self.result
 
     def check_predicts(self) -> None:
@@ -164,7 +171,15 @@ def _if_possible(made: Callable[[], str]) -> str:
     try:
         return made()
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-        raise ValueError(
-            "The tables in this file are none that a fit comes to: they were changed, or written by another release. roundelay model verify "
-            "says whether they are what the sites have signed."
-        ) from None
+        raise ValueError(NOT_OF_A_FIT) from None
+
+
+def _belongs(result: Result, regression: Regression) -> bool:
+    """Whether a result has a coefficient for each unknown, and the knots of each spline."""
+    knots, splines = dict(result.knots), regression.terms.splines
+    return (
+        tuple(term.name for term in result.terms) == regression.unknowns
+        and {len(row) for row in (result.covariance, *result.covariance)} <= {0, regression.dim}
+        and {name: len(ends) for name, ends in knots.items()} == {name: one.inside + 2 for name, one in splines.items()}
+        and all(bool((np.diff(ends) > 0.0).all()) for ends in knots.values())
+    )
