@@ -156,3 +156,28 @@ def test_a_newcomer_is_told_what_was_summed_when_the_run_began() -> None:
     anew = Baton(Phase.SUM, move.baton.hop, 0, 1, 0, 0, np.zeros(10, np.uint64))
     with pytest.raises(BatonError, match="are not summed again over other members"):
         members[1].check(anew, None)
+
+
+@pytest.mark.parametrize("change", [with_count(-5.0), with_count(165.5), with_count(0.0), lambda told: -1e300 * told])
+def test_a_newcomer_keeps_no_totals_from_which_nothing_follows(
+    change: Callable[[np.ndarray], np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has not added to them, and can't hold its own rows against them; once kept, they would fail at every start."""
+    later = replace(plan_of(TOKEN), epoch=1, previous="0" * 64)
+    told = (np.array([4.0, 165.0, 1.0, 2.0, 3.0]), np.array([4.0, 10.0, 10.0, 10.0]))
+
+    def newcomer() -> Holder:
+        members = members_of(later)
+        for one in members[:3]:
+            one.held.told = (change(told[0]), told[1])
+        for move in hand_overs(members):
+            if move.receiver == 3 and move.baton.phase == Phase.TELL:
+                members[3].check(move.baton, None)
+                members[3].act(move.baton)
+                break
+        return members[3]
+
+    with pytest.raises(DeceivedError, match="What Oslo tells of the sums can't be right"):
+        newcomer()
+    monkeypatch.setattr(Holder, "_check_heard", lambda *_: None)  # the positive control
+    assert len(newcomer().held.told) == 1

@@ -506,7 +506,9 @@ class Holder:
                 raise BatonError(f"{teller} tells other sums than those that this site was told before.")
         elif self.held.summed > baton.purpose:
             self._check_total(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
-        elif not self._keeps_statistics:
+        elif self._keeps_statistics:
+            self._check_heard(baton.purpose, baton.numbers, f"What {teller} tells of the sums")
+        else:
             raise BatonError(f"Sum {baton.purpose} is told before this member has added to it.")
 
     @property
@@ -526,7 +528,18 @@ class Holder:
         except ValueError as error:
             raise self.deceived(what, error) from None
 
-    def deceived(self, what: str, error: ValueError) -> DeceivedError:
+    def _check_heard(self, purpose: int, total: Vector, what: str) -> None:
+        """Refuse a total from which nothing can follow, of sums that were formed before this site came: once kept, it would fail at every start."""
+        told = (*self.held.told[:purpose], total)
+        try:
+            if purpose + 1 < len(self.local.sums):
+                self.local.summand(told, self.plan.agents)
+            else:
+                self.local.standard(told)
+        except (ValueError, ArithmeticError) as error:
+            raise self.deceived(what, error) from None
+
+    def deceived(self, what: str, error: Exception) -> DeceivedError:
         """What to say where something that was told can't be."""
         return DeceivedError(
             f"{what} can't be right. {error} The agent stops, and nothing of this is kept: ask the other sites what they were told."
