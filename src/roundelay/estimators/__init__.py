@@ -25,6 +25,9 @@ _LATER = {
 }
 
 
+__all__ = sorted(" ".join(_LATER.values()).split())
+
+
 def __getattr__(name: str) -> Any:
     """The estimators, whose modules need scikit-learn."""
     for module, names in _LATER.items():

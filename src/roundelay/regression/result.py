@@ -150,7 +150,7 @@ class Result:
     statistics are z or t, `errors` how the standard errors were formed, in words, and `ratio` what e^coefficient is ("odds ratio"; empty
     where it is nothing). `rows` counts rows, `events` those with the outcome (None where that is no count). `fit_name` says what
     `fit` is: "R²" or "McFadden's R²". `notes` are sentences that a reader must know, such as that an outcome is separated. Where the strength of a penalty was chosen
-    by rows left out, `path` has all that were tried and `strength` the one that was taken. `knots` has those of each spline, as it is written in the formula, and `covariance` that of the coefficients, where they have errors. `slopes` says how large
+    by rows left out, `path` has all that were tried and `strength` the one that was taken. `knots` has those of each spline, as it is written in the formula, and `covariance` that of the coefficients, where they have errors and are not too many. `slopes` says how large
     the mean gradient was at each question.
     """
 

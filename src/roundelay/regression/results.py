@@ -43,6 +43,8 @@ ERRORS_IN_WORDS: dict[Errors, str] = {
 }
 # With fewer sites a variance between them is hardly known.
 FEW_SITES = 20
+# With more unknowns their covariance is not kept: it would be most of a model's file.
+MOST_IN_COVARIANCE = 300
 
 
 def result_of(
@@ -82,7 +84,7 @@ class _Reckoned:
         regression, known = self.regression, self.known
         estimate, _ = self.study.raw(known)
         family = regression.distribution
-        count = regression.dim + known.constants
+        count, too_many = regression.dim + known.constants, regression.dim > MOST_IN_COVARIANCE
         return Result(
             formula=regression.formula,
             response=regression.response,
@@ -116,7 +118,7 @@ class _Reckoned:
             heterogeneity=self.heterogeneity(),
             survival=self.survival(),
             knots=tuple((written, tuple(knots)) for written, knots in known.knots.items()),
-            covariance=() if self.covariance is None else tuple(map(tuple, self.covariance.tolist())),
+            covariance=() if self.covariance is None or too_many else tuple(map(tuple, self.covariance.tolist())),
         )
 
     # ------------------------------------------------------------ coefficients
