@@ -388,11 +388,15 @@ class RegressionWorld(World):
     """The same with rows: each site's own part is of a regression."""
 
     frames: ClassVar[Frames] = Drawn(4, 25).frames()
+    own: ClassVar[dict[tuple[str, str], RegressionFit]] = {}
 
     def _station(self, name: str, reached: Reached = nothing_happens) -> Station:
         plan = self.plan_of(name)
         assert plan.task.regression is not None
-        own = RegressionFit(plan.task, rows_of(plan.task.regression, self.frames[name], name))
+        read = (name, plan.task.in_words)  # once, whoever dies: what of it is kept is not what is tested
+        if read not in self.own:
+            self.own[read] = RegressionFit(plan.task, rows_of(plan.task.regression, self.frames[name], name))
+        own = self.own[read]
         holder = Holder(plan, plan.number_of(name), own, self.seed, SeededPairs(self.seed))
         return Station(holder, self.journals.setdefault(name, MemoryJournal()), reached)  # type: ignore[arg-type]
 

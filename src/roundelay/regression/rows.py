@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +37,9 @@ class SiteRows:
     dropped: int = 0
     dropped_by: tuple[int, ...] = ()
     converted: tuple[str, ...] = ()
+    _designs: dict[tuple[tuple[str, tuple[float, ...]], ...], Matrix] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if not self.dropped_by:
@@ -123,9 +126,15 @@ class SiteRows:
 
     def design(self, knots: Knots) -> Matrix:
         """A column for each coefficient of an equation, in raw units, the constant first where there is one."""
-        names, matrix = self.regression.terms.design(self.frame, knots)
-        kept = [names.index(name) for name in self.regression.design_names]
-        return np.ascontiguousarray(matrix[:, kept])
+        at = tuple(sorted((written, tuple(ends)) for written, ends in knots.items()))
+        if at not in self._designs:
+            names, matrix = self.regression.terms.design(self.frame, knots)
+            kept = [names.index(name) for name in self.regression.design_names]
+            made = np.ascontiguousarray(matrix[:, kept])
+            made.setflags(write=False)
+            self._designs.clear()  # of many rows one is enough to hold
+            self._designs[at] = made
+        return self._designs[at]
 
     def own_scaling(self, knots: Knots) -> Scaling:
         """The units in which these rows by themselves are standardised."""
