@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from roundelay.agents.agreement.plan import Stopping
+from roundelay.agents.agreement.plan import Stopping, Task
 from roundelay.agents.data.own_fit import NOTHING
 from roundelay.agents.data.regressing import RegressionFit
 from roundelay.agents.protocol import asking, holder
@@ -492,3 +492,41 @@ def test_a_sum_before_the_fit_that_lacks_what_a_site_has_added_is_refused(name: 
 
     with pytest.raises(DeceivedError, match=r"can't be right\. (In the sum of|All 4 sites can't have)"):
         list(hand_overs(ring, less))
+
+
+def test_errors_between_few_sites_would_tell_their_slopes() -> None:
+    """The attack: of Σ s s' and Σ s = 0 over three sites, who knows one slope has the others; so a ring of few sites is not planned."""
+    frames = Drawn(3, 50).frames()
+    regression = regression_of(frames, "ill ~ age + dose + C(sex)", "binomial", errors="site")
+    sites = [
+        RegressionFit(Task("regression", regression=regression), rows_of(regression, one)) for one in frames.values()
+    ]
+    study, totals = sites[0].study, ()
+    for _ in range(study.before):
+        totals = (*totals, np.sum([study.summand(one.rows, study.known(totals, 3)) for one in sites], axis=0))
+    known = study.known(totals, 3)
+    point = optimum_of([study.function(one.rows, known) for one in sites])
+    likelihoods = [one.rows.likelihood(known.knots, known.scaling) for one in sites]
+    slopes = np.array([one.gradient(point) for one in likelihoods])
+    between = slopes.T @ slopes  # which the second look tells
+    known_rest = between - 1.5 * np.outer(slopes[0], slopes[0])  # 2dd', where the other two are −s/2 ± d
+    curvature, direction = np.linalg.eigh(known_rest)
+    half = np.sqrt(curvature[-1] / 2.0) * direction[:, -1]
+    guesses = [-slopes[0] / 2.0 + sign * half for sign in (1.0, -1.0)]
+    assert min(np.abs(guess - slopes[1]).max() for guess in guesses) < 1e-4 * np.abs(slopes[1]).max()
+    with pytest.raises(ValueError, match="of fewer than 6 sites the slopes could nearly be worked out"):
+        plan_of(tuple(frames), regression)
+    six = Drawn(6, 30).frames()
+    ring = holders(six, regression_of(six, "ill ~ age", "binomial", errors="site"))
+    list(hand_overs(ring))
+    pooled = glm("ill ~ age", six, "binomial", errors="site").result
+    result = outcome_at(ring[5]).result
+    assert result is not None and result.terms[1].std_error == pytest.approx(pooled.terms[1].std_error, rel=1e-9)
+
+
+def optimum_of(functions: list[Any]) -> Any:
+    """Where the functions of some sites have their minimum together."""
+    w = np.zeros(functions[0].likelihood.dim)
+    for _ in range(30):
+        w = w - np.linalg.solve(sum(one.hessian(w) for one in functions), sum(one.gradient(w) for one in functions))
+    return w

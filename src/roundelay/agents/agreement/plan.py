@@ -27,6 +27,8 @@ Missing = Literal["refuse", "drop"]
 CUSTOM, REGRESSION = "custom", "regression"
 
 
+# With fewer sites Σ s s' over the slopes s of all, which add up to 0, has few unknowns left for whoever knows one of them.
+LEAST_CLUSTERS = 6
 # A record may be given away with the chance δ: beyond this that is no promise.
 LARGEST_DELTA = 1e-3
 LARGEST_BOUND = 1e100
@@ -335,6 +337,11 @@ class RingPlan:
         if self.warm:
             raise ValueError(
                 "A regression starts from what is known of all rows, not from an earlier model: leave --warm out."
+            )
+        if self.task.regression.errors == "site" and self.agents < LEAST_CLUSTERS:
+            raise ValueError(
+                f"Errors between sites are made of each site's slope times itself: of fewer than {LEAST_CLUSTERS} sites the slopes could nearly be "
+                "worked out, and the errors would be rough. Plan with other --errors, or with more sites."
             )
         if self.task.regression.folds and self.epoch:
             raise ValueError(
