@@ -164,10 +164,16 @@ class Task:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What each sum of a regression tells everybody, in words."""
+        """What each sum of a regression tells everybody, in words, in the order in which it is told."""
         if self.regression is None:
             return ()
-        return tuple(dict.fromkeys(one.tells for one in Study(self.regression).sums))
+        study, folds = Study(self.regression), self.regression.folds
+        tells = [one.tells for one in study.sums]
+        fit = "for each model that is tried, how well it fits all rows, and how that changes with the model"
+        by_folds = (
+            [f"the same of the rows outside each of {folds} folds, and how well it fits those inside"] if folds else []
+        )
+        return tuple(dict.fromkeys([*tells[: study.before], fit, *by_folds, *tells[study.before :], "the model"]))
 
     @property
     def is_quadratic(self) -> bool:

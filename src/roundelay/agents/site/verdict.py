@@ -44,7 +44,6 @@ def _by_sums(plan: RingPlan) -> Iterator[str]:
     elif plan.task.regression is not None:
         yield f"Everybody is told these sums over all {plan.agents} sites, and no part of them by itself:"
         yield from (f"  {what};" for what in plan.task.told)
-        yield "  for each model that is tried, how well it fits all rows and how that changes with the model; and the model."
         yield _small_cells(plan.task.regression)
     else:
         whole = ", and the squares and products of all columns" if plan.task.problem.is_quadratic else ""
