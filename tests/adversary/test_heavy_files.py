@@ -13,6 +13,9 @@ from roundelay.agents.agreement.invitations import read_invitation, write_invita
 from roundelay.agents.agreement.plan import Column, Stopping
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.agreement.signed_text import MOST_BYTES, parsed
+from roundelay.regression import formula
+from roundelay.regression.columns import Column as RegressionColumn
+from roundelay.regression.formula import Formula
 from tests.agents.conftest import ALGORITHM, TASK, invited, site
 from tests.agents.test_invitations import with_signature
 
@@ -68,3 +71,57 @@ def test_large_rings_and_wide_tables_are_far_below_the_limits() -> None:
     members = [invited(site(name)) for name in ("Oslo", *(f"site {i}" for i in range(200)))]
     plan = plan_ring(members, None, ALGORITHM, TASK, Stopping())
     assert read_ring(write_ring(plan, site("Oslo")), "the ring file").plan.agents == 201
+
+
+# ---------------------------------------------------------------- formulas
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+ALL = f"({'+'.join(LETTERS)})"
+NUMBERS = tuple(RegressionColumn(letter) for letter in LETTERS)
+LEVELS = tuple(RegressionColumn(letter, values="levels", levels=tuple(map(str, range(1000)))) for letter in "abc")
+FORMULAS = {
+    "colons": (":".join([ALL] * 6), NUMBERS, "it may have 20,000 terms"),
+    "powers of powers": (f"({ALL}**3)**3", NUMBERS, "it may have 20,000 terms"),
+    "powers without brackets": (f"{ALL}^3^3", NUMBERS, "it may have 20,000 terms"),
+    "stars of sums": ("*".join([ALL] * 5), NUMBERS, "it may have 20,000 terms"),
+    "nested": ("/".join([ALL] * 5), NUMBERS, "it may have 20,000 terms"),
+    "levels": ("a:b", LEVELS, "at least 998,002 coefficients"),
+    "levels of three columns": ("a:C(b):c", LEVELS, "at least 997,003,000 coefficients"),
+    "splines": ("bs(a, df=50):bs(b, df=50):bs(c, df=50)", NUMBERS, "at least 125,001 coefficients"),
+    "digits": ("I(9**9**9*a)", NUMBERS, "'9 \\*\\* 9 \\*\\* 9', a power of numbers alone"),
+    "digits in an exponent": ("I(a**9**9**9)", NUMBERS, "a power of numbers alone"),
+    "digits in weights": ("a + weights(9**9**9*a)", NUMBERS, "a power of numbers alone"),
+}
+
+
+@pytest.mark.parametrize("heavy", FORMULAS)
+def test_a_formula_that_would_be_multiplied_out_for_hours_is_refused_before(heavy: str) -> None:
+    """It took a minute, or all memory, to accept a ring file with one."""
+    terms, columns, words = FORMULAS[heavy]
+    with pytest.raises(ValueError, match=words):
+        Formula(f"length ~ {terms}", (*columns, RegressionColumn("length")))
+
+
+def test_without_the_limit_it_is_multiplied_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control, with fewer columns."""
+    few = f"({'+'.join(LETTERS[:6])})"
+    monkeypatch.setattr(formula, "MOST_TERMS", 10**9)
+    monkeypatch.setattr(formula, "MOST_COEFFICIENTS", 10**9)
+    found = Formula(f"length ~ {':'.join([few] * 6)}", (*NUMBERS, RegressionColumn("length")))
+    assert len(found.terms) == 2**6  # each product of some of them, and the constant
+
+
+def test_what_people_write_is_far_below() -> None:
+    columns = (
+        *NUMBERS[:8],
+        RegressionColumn("area", values="levels", levels=tuple(map(str, range(40)))),
+        RegressionColumn("length"),
+    )
+    for terms in (
+        "(a + b + c + d)**3",
+        "a*b*c + area*d",
+        "a/b + I(c**2) + bs(d, df=5):area",
+        "-1 + a:b:c:d",
+        "I(2**a) + I(b**-0.5)",
+    ):
+        assert Formula(f"length ~ {terms}", columns).terms

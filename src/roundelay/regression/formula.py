@@ -9,6 +9,7 @@ run as Python: what stands in it is held against a short list of functions first
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,8 +41,8 @@ LEVELS, SPLINE, BESIDE = "C", "bs", ("offset", "weights")
 # Responses of two columns.
 COUNTS, SURVIVAL = "cbind", "Surv"
 LONGEST, MOST_DEGREE, MOST_DF = 2000, 5, 50
-# Each sign * may double the number of terms.
-MOST_STARS, MOST_POWER = 10, 3
+# Each sign * may double the number of terms; multiplied out there may be so many, each of some of the coefficients, of which there may be so many.
+MOST_STARS, MOST_POWER, MOST_TERMS, MOST_COEFFICIENTS = 10, 3, 20_000, 2000
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: np.power,
     ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less, ast.LtE: np.less_equal, ast.Eq: np.equal, ast.NotEq: np.not_equal,
@@ -136,6 +137,7 @@ class Formula:
                 f"The formula multiplies too much out: it may have {MOST_STARS} signs * and the power {MOST_POWER} between its terms. Write the "
                 "interactions that are meant one by one, with a colon."
             )
+        self._check_length()
         try:
             read = formulaic.Formula(self._sides[1])
         except Exception as error:  # of many kinds, with drawings in them
@@ -144,6 +146,33 @@ class Formula:
         if not isinstance(read, formulaic.SimpleFormula):
             raise ValueError(f"The formula {self.text!r} has several parts behind its ~: write one.")
         return tuple(read)
+
+    def _check_length(self) -> None:
+        """Refuse what would be multiplied out for hours, before it is."""
+        python = self._sides[1].replace("%in%", "/").replace("^", "**").replace(":", "@")
+        try:
+            count = _terms_at_most(self._parsed(python))
+        except RecursionError:
+            count = MOST_TERMS + 1
+        if count > MOST_TERMS:
+            raise ValueError(f"The formula multiplies too much out: it may have {MOST_TERMS:,} terms.")
+
+    def _check_width(self, terms: Sequence[Any]) -> None:
+        """Refuse more coefficients than there may be, before there is a column of numbers for each."""
+        width = sum(math.prod(self._width(factor.expr) for factor in term.factors) for term in terms)
+        if width > MOST_COEFFICIENTS:
+            raise ValueError(
+                f"The formula has at least {width:,} coefficients, and there may be {MOST_COEFFICIENTS:,}: leave out terms or levels."
+            )
+
+    def _width(self, expression: str) -> int:
+        """How many columns of numbers a factor has at least."""
+        parsed, call = self._parsed(expression), _call(expression)
+        if call is not None and call.func.id == SPLINE:  # type: ignore[attr-defined]
+            return self._spline(expression, call).df
+        name = parsed.args[0] if isinstance(parsed, ast.Call) and parsed.args else parsed
+        column = self._column(name.id) if isinstance(name, ast.Name) else None
+        return max(len(column.levels) - 1, 1) if column is not None and column.values == "levels" else 1
 
     @cached_property
     def terms(self) -> tuple[Any, ...]:
@@ -169,6 +198,7 @@ class Formula:
             raise ValueError(
                 f"The formula {self.text!r} has nothing that could explain anything: write 1 for a constant alone."
             )
+        self._check_width(found)
         return tuple(found)
 
     def _names_site(self, term: Any) -> bool:
@@ -275,6 +305,11 @@ class Formula:
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 raise ValueError(f"The formula has {node.value!r}, which is no number.")
         elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            if isinstance(node.op, ast.Pow) and not any(isinstance(one, ast.Name) for one in ast.walk(node)):
+                # 9 ** 9 ** 9 has more digits than there is memory.
+                raise ValueError(
+                    f"The formula has {ast.unparse(node)!r}, a power of numbers alone: write the number that it comes to."
+                )
             self._check(node.left)
             self._check(node.right)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -470,6 +505,24 @@ def names_in(formula: str) -> set[str]:
 def factors_in(formula: str) -> set[str]:
     """The names that a formula takes for columns of levels."""
     return {*re.findall(rf"\b{LEVELS}\(\s*`?([^`)]*?)`?\s*\)", formula)}
+
+
+def _terms_at_most(node: ast.expr) -> int:
+    """How many terms there are, multiplied out; @ stands for a colon."""
+    if not isinstance(node, ast.BinOp):
+        return _terms_at_most(node.operand) if isinstance(node, ast.UnaryOp) else 1
+    left = _terms_at_most(node.left)
+    if isinstance(node.op, ast.Pow):
+        power = node.right.value if isinstance(node.right, ast.Constant) else None
+        return (
+            (min(left, MOST_TERMS) + 1) ** MOST_POWER
+            if isinstance(power, int) and power <= MOST_POWER
+            else MOST_TERMS + 1
+        )
+    right = _terms_at_most(node.right)
+    if isinstance(node.op, ast.Add | ast.Sub):
+        return left + right
+    return left * right + (0 if isinstance(node.op, ast.MatMult) else left + right)
 
 
 def _call(expression: str) -> ast.Call | None:
