@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,3 +167,16 @@ def test_problems_are_known_by_their_word() -> None:
     drawn = rl.LeastSquares.drawn(3, 4, 2, seed=5)
     np.testing.assert_array_equal(drawn.optimum, rl.paper_least_squares(3, 4, 2, seed=5).optimum)
     np.testing.assert_array_equal(rl.Logistic.drawn(3, 40, 2, 5).signed, rl.paper_logistic(3, 40, 2, 5).signed)
+
+
+def test_a_problem_that_forgets_to_be_discreet_prints_no_data() -> None:
+    @dataclass(frozen=True)
+    class Careless(rl.RowProblem):
+        features: Any
+        targets: Any
+        ridge: float = 0.0
+        weights: Any = "equal"
+        loss = rl.LeastSquares.loss
+
+    problem = Careless([np.full((3, 2), 12345.5)], [np.zeros(3)])
+    assert repr(problem) == "Careless(1 agents, 3 rows, p = 2)" and "12345" not in f"{problem} {[problem]}"

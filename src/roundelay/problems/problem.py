@@ -102,11 +102,16 @@ class ProblemBase(ABC):
     """A problem that is written once: all else follows from `agents`, `dim`, `values`, `gradients` and `kernel`.
 
     What a problem knows better than this it overrides: `hessian` (unless it is quadratic, only then has it Hessians), `prox`, `optimum`,
-    `objective_gaps`, `L` and `mu`. The functions of one agent are taken from those of all. A dataclass that takes this
-    base says repr=False, or printing it would show its data.
+    `objective_gaps`, `L` and `mu`. The functions of one agent are taken from those of all. Printing one shows its
+    size, never its data.
     """
 
     is_quadratic: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A dataclass writes no `__repr__` where there is one: so one that forgets repr=False does not print its data either."""
+        super().__init_subclass__(**options)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     if TYPE_CHECKING:  # fields or properties, as a problem likes
 
