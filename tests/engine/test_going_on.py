@@ -85,8 +85,6 @@ def test_what_is_asked_wrongly_is_said_in_words() -> None:
         rl.simulate(rl.IADMM(), PROBLEM, NETWORK, 5, seed=1, seeds=[1, 2])
     with pytest.raises(ValueError, match=r"hops is 1e\+30"):
         rl.simulate(rl.IADMM(), PROBLEM, NETWORK, 10**30)
-    with pytest.raises(ValueError, match="not an algorithm"):
-        rl.identifiable(rl.PIADMM1)
     with pytest.raises(ValueError, match=r"from_numpy_array"):
         rl.from_networkx(networkx.to_numpy_array(networkx.cycle_graph(3)))  # type: ignore[arg-type]
 

@@ -67,8 +67,6 @@ def identifiable(
         >>> identifiable(rl.SealedLaps(), agents=5, colluders=3)["H"].numbers
         0
     """
-    if isinstance(algorithm, type) or not hasattr(algorithm, "parts"):
-        raise ValueError(f"{algorithm!r} is not an algorithm: use an object such as roundelay.PIADMM1(rho=10.0).")
     visits = whole_number("visits", visits, least=1)
     dim = whole_number("dim", dim, least=1)
     if model not in ("quadratic", "unknown"):
