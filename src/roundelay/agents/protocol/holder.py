@@ -329,7 +329,7 @@ class Holder:
 
     def _check_order(self, baton: Baton) -> None:
         """First the keys for masks are told, then the sums, each after the one that it follows from; then the fit begins, until its end."""
-        if self.finished and baton.phase != Phase.DONE:
+        if self.held.reason is not None and baton.phase != Phase.DONE:
             raise BatonError("The run is over for this member, which has signed its end and answers nothing after it.")
         if baton.phase == Phase.KEYS:
             return

@@ -119,7 +119,7 @@ class Receipts:
         before = self._signed.get(peer, OneEnd(peer))
         if given <= before.given.last and taken <= before.taken.last:
             return None
-        now = before.up_to(given, taken, self.passages(before.since))
+        now = self._up_to(peer, given, taken)
         if (now.given.last, now.taken.last) != (given, taken):
             return None
         self._signed[peer] = now
@@ -131,12 +131,13 @@ class Receipts:
 
         One that is signed and says otherwise than the journal is worth keeping too, and raises.
         """
-        before = self._checked.get(peer, OneEnd(peer))
-        older = receipt.taken <= before.given.last and receipt.given <= before.taken.last
+        before, after = self._checked.get(peer, OneEnd(peer)), (receipt.taken, receipt.given)
+        last = before.given.last, before.taken.last
+        older = after == last or after[0] < last[0] or after[1] < last[1]
         if older or not self.signer.is_signed(peer, self._statement(receipt, peer, self.me), receipt.signature):
             return False
-        now = before.up_to(receipt.taken, receipt.given, self.passages(before.since))
-        if (now.given.last, now.taken.last) != (receipt.taken, receipt.given):
+        now = self._up_to(peer, *after)
+        if (now.given.last, now.taken.last) != after:
             return False  # of what is not on disk here yet, or never was
         if now.digests != (receipt.took, receipt.gave):
             raise OtherHandOversError(
@@ -146,6 +147,17 @@ class Receipts:
             )
         self._checked[peer] = now
         return True
+
+    def _up_to(self, peer: int, given: int, taken: int) -> OneEnd:
+        """What is in the journal up to there; most often both ends sign at the same place, and it is read once for both."""
+        ends = [OneEnd(peer), *(known[peer] for known in (self._signed, self._checked) if peer in known)]
+        last = max(
+            (one for one in ends if one.given.last <= given and one.taken.last <= taken),
+            key=lambda one: one.given.last + one.taken.last,
+        )
+        if (last.given.last, last.taken.last) == (given, taken):
+            return last
+        return last.up_to(given, taken, self.passages(last.since))
 
     def _statement(self, receipt: Receipt, signer: int, peer: int) -> bytes:
         return receipt.statement(self.ring, self.epoch, self.names[signer], self.names[peer])
