@@ -19,7 +19,10 @@ from roundelay.agents.data import models
 from roundelay.agents.data.objectives import Known
 from roundelay.agents.site.verification import verify_model
 from roundelay.cli.app import app
+from roundelay.regression.pooled import glm
+from roundelay.regression.shown.printed import printed
 from tests.agents.hospitals import QUIET, SEALED, TASK, Hospitals
+from tests.agents.regression_rings import Drawn
 from tests.agents.test_private_ring import plan_of
 from tests.agents.world import least_squares
 
@@ -161,3 +164,14 @@ def test_a_doubt_does_not_move_the_cursor(hospitals: Hospitals) -> None:
     said = CliRunner().invoke(app, ["model", "verify", str(file), "--ring", str(hospitals.folder / "ring.toml")])
     assert said.exit_code == 0 and "NOT AS AGREED" in said.output
     assert all(letter.isprintable() or letter == "\n" for letter in said.output)
+
+
+@pytest.mark.parametrize("name", ["fit_name", "response", "formula", "family", "link", "errors", "notes", "sites"])
+def test_no_words_of_a_result_move_the_cursor(name: str) -> None:
+    """A file that nobody has verified yet is printed, too."""
+    result = glm("length ~ age", Drawn().frames()).result
+    words = "\x1b[2J\x1b[H\u202eAll sites have signed"
+    forged = replace(result, **{name: (words,) if isinstance(getattr(result, name), tuple) else words})
+    said = printed(forged)
+    assert "All sites have signed" in said or name in ("family", "link")
+    assert all(letter.isprintable() or letter == "\n" for letter in said)

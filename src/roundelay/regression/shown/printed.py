@@ -38,9 +38,10 @@ def _head(result: Result) -> str:
 
 
 def _columns(pairs: list[tuple[str, str]]) -> list[str]:
+    pairs = [(printable(name), printable(said)) for name, said in pairs]
     names = max((len(name) for name, _ in pairs), default=0) + 1
     values = max((len(said) for _, said in pairs), default=0)
-    return [f"{name + ':':<{names}} {printable(said):>{values}}" for name, said in pairs]
+    return [f"{name + ':':<{names}} {said:>{values}}" for name, said in pairs]
 
 
 def _indented(words: str, head: str) -> str:
