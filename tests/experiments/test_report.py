@@ -311,7 +311,7 @@ def test_files_are_the_same_in_every_run_and_numbers_are_exact(tmp_path: Path) -
     first, second = (write_files(small, tmp_path / name) for name in "ab")
     assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
     assert not any(b"\r" in file.read_bytes() for file in first if file.suffix == ".csv")
-    numbers = pd.read_csv(tmp_path / "a/data/single.csv")
+    numbers = pd.read_csv(tmp_path / "a/data/single.csv", float_precision="round_trip")
     series = figure_named("single").charts[0].series
     np.testing.assert_array_equal(numbers["y"], np.concatenate([each.y for each in series]))
     rows = list(csv.DictReader((tmp_path / "a/data/claims.csv").read_text(encoding="utf-8").splitlines()))
