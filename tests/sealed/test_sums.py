@@ -11,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 import roundelay as rl
 from roundelay.algorithms.sealed.questions import (
-    LOOKS,
+    OWN,
     Asked,
+    OwnSums,
     Place,
     Question,
     answers,
@@ -27,8 +28,8 @@ from roundelay.masks import FixedPoint, Grid, SeededPairs, WideFixedPoint, seals
 from tests.defences.support import looks_uniform
 from tests.sealed.support import huber, logistic, plain_functions, pooled_value, simulate, squares
 
-# What is asked of the functions; looks are sums of the problem's own.
-OF_THE_FUNCTION = [one for one in Asked if one not in LOOKS]
+# What is asked of the functions; looks and folds are sums of the problem's own.
+OF_THE_FUNCTION = [one for one in Asked if one not in OWN]
 GRIDS = [FixedPoint(44), FixedPoint(20), WideFixedPoint()]
 NUMBERS = st.floats(-1000.0, 1000.0)
 
@@ -170,12 +171,17 @@ def test_questions_come_back_from_their_kind_and_numbers(data: st.DataObject) ->
     assert isinstance(question, Question)
 
 
-def test_a_look_tells_what_was_seen_and_moves_nobody() -> None:
-    looks, seen, place = (4, 7), np.arange(4.0), Place(np.ones(3), np.zeros(0))
-    for question, told in ((Question(Asked.FIRST_LOOK), 0), (Question(Asked.SECOND_LOOK, seen=seen), 4)):
+def test_sums_of_the_problems_own_are_asked_where_all_stand_and_move_nobody() -> None:
+    own, place = OwnSums(4, 7, 6, 11), Place(np.ones(3), np.zeros(0))
+    questions = (
+        (Question(Asked.FIRST_LOOK), 0),
+        (Question(Asked.SECOND_LOOK, beside=np.arange(4.0)), 4),
+        (Question(Asked.FOLDS, beside=np.arange(6.0)), 6),
+    )
+    for question, told in questions:
         assert kinds_of(question.asked) == (question.kind,)
-        assert numbers_told(question.kind, 3, looks) == len(question.told) == told
+        assert numbers_told(question.kind, 3, own) == len(question.told) == told
         back = question_of(question.kind, question.told, 3)
         np.testing.assert_array_equal(back.told, question.told)
         assert back.moved(place).point is place.point
-    assert [numbers_asked(asked, 3, looks) for asked in LOOKS] == [4, 7]
+    assert [numbers_asked(asked, 3, own) for asked in OWN] == [4, 7, 11]
