@@ -57,7 +57,10 @@ DIGITS = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, eq=False)
 class SignedPlan:
-    """A plan as it was signed: the plan, the name of the member that signed it, and the digest and bytes of its file."""
+    """A plan as it was signed: the plan, the name of the member that signed it, and the bytes of its file.
+
+    The digest is of what was signed, not of the signature, of which there may be several: two files with one text are one agreement.
+    """
 
     plan: RingPlan
     signed_by: str
@@ -111,7 +114,7 @@ def read_ring(text: bytes, where: str) -> SignedPlan:
     # From here on only what a member has signed is looked at.
     if not is_signed_by(certificates[signer], body, signature):
         raise changed_since(where, signer)
-    return SignedPlan(_plan(tables, ring, members, where), signer, digest_of(text), text)
+    return SignedPlan(_plan(tables, ring, members, where), signer, digest_of(body), text)
 
 
 def _plan(tables: Mapping[str, Any], ring: Fields, members: tuple[Member, ...], where: str) -> RingPlan:
