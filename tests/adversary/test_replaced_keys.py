@@ -144,7 +144,7 @@ def test_a_key_of_low_order_is_refused() -> None:
             return bytes(32)
 
     ring[3]._key = Weak(new_private_key())
-    with pytest.raises(BatonError, match="The keys for masks can't be used"):
+    with pytest.raises(BatonError, match="With the key for masks of Narvik no secret can be agreed on"):
         played(ring)
 
 
@@ -153,3 +153,18 @@ def test_an_honest_ring_of_these_members_ends(monkeypatch: pytest.MonkeyPatch) -
         ring: list[Holder] = members_of(plan)
         played(ring)
         assert all(one.finished and np.array_equal(one.held.estimate, ring[0].held.estimate) for one in ring)  # type: ignore[arg-type]
+
+
+def test_who_signs_the_key_of_another_as_its_own_is_named() -> None:
+    plan = signed_plan(rl.SealedLaps(), Stopping(1e-9))
+    ring = members_of(plan)
+
+    class Copied(MaskKey):
+        @property
+        def public(self) -> bytes:
+            assert ring[1]._key is not None
+            return ring[1]._key.public
+
+    ring[3]._key = Copied(new_private_key())
+    with pytest.raises(BatonError, match="With the key for masks of Bergen and Narvik no secret can be agreed on"):
+        played(ring)

@@ -13,6 +13,7 @@
 
 from roundelay.masks.agreement import (
     AgreedPairs as AgreedPairs,
+    BadKeyError as BadKeyError,
     new_private_key as new_private_key,
     public_key_of as public_key_of,
 )

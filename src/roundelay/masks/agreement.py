@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +30,14 @@ def public_key_of(private_key: bytes) -> bytes:
     """The public key that belongs to a private key: what the other agents are given."""
     _check_key("The private key", private_key)
     return _x25519().X25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
+
+
+class BadKeyError(ValueError):
+    """A public key with which nobody can agree on a secret; `agents` have it."""
+
+    def __init__(self, sentence: str, *agents: int) -> None:
+        super().__init__(sentence)
+        self.agents = agents
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,9 @@ class AgreedPairs:
             raise ValueError(f"There is no agent {self.me}: there are {len(self.public_keys)} public keys.")
         whole_number("epoch", self.epoch, least=0)
         if len(set(self.public_keys)) < len(self.public_keys):
-            raise ValueError("Two agents have the same public key: let each make its own private key.")
+            twins = next(key for key, count in Counter(self.public_keys).items() if count > 1)
+            agents = [agent for agent, key in enumerate(self.public_keys) if key == twins]
+            raise BadKeyError("Two agents have the same public key: let each make its own private key.", *agents)
         if public_key_of(self.private_key) != self.public_keys[self.me]:
             raise ValueError(
                 f"The private key does not belong to public key {self.me}: give each agent its own, and the keys in one order."
@@ -119,7 +130,7 @@ class AgreedPairs:
                 x25519.X25519PublicKey.from_public_bytes(public)
             )
         except ValueError:  # a point of low order gives 0 with every private key
-            raise ValueError(f"The public key of agent {agent} is no good: let it make another one.") from None
+            raise BadKeyError(f"The public key of agent {agent} is no good: let it make another one.", agent) from None
         epoch = self.epoch.to_bytes(8, "little")
         info = [CONTEXT, self.run.encode(), epoch, self.bound, *sorted((public, self._own_public))]
         return HKDF(SHA256(), 16, salt=None, info=_with_lengths(info)).derive(shared)

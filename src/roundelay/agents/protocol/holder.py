@@ -49,7 +49,7 @@ from roundelay.engine.assemble import TOKEN_SHAPES, Assembly, prepare
 from roundelay.engine.token_run import Lap, lap_along, lap_at
 from roundelay.kernels import Integers, Matrix, Part, Vector, Visit
 from roundelay.kernels.random import Words
-from roundelay.masks import AgreedPairs, Grid, PairSecrets, WideFixedPoint, my_seal
+from roundelay.masks import AgreedPairs, BadKeyError, Grid, PairSecrets, WideFixedPoint, my_seal
 from roundelay.networks.network_checks import join_names
 from roundelay.networks.walks import tour_part
 from roundelay.problems import OwnProblem
@@ -428,8 +428,12 @@ class Holder:
         if self.held.cards and baton.beside != self.held.cards:
             raise BatonError("The keys for masks are others than those that this member has been told.")
         try:
-            for member in range(self.plan.agents):
-                self._agreed(baton.beside).key(self.me, member)
+            self._agreed(baton.beside).key(self.me, self.me)  # which agrees with all
+        except BadKeyError as error:
+            raise BatonError(
+                f"With the key for masks of {self._named([*error.agents])} no secret can be agreed on, or one is a copy of the other: who signed "
+                "it wants no masks. Drop the site that it is."
+            ) from None
         except ValueError as error:
             raise BatonError(f"The keys for masks can't be used. {error}") from None
 
