@@ -9,7 +9,7 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.protocol.baton import Baton, Phase
+from roundelay.agents.protocol.baton import Baton, BatonError, Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.site import own_attacks
 from roundelay.agents.site.own_attacks import most_visits
@@ -111,8 +111,11 @@ def test_tokens_beside_which_noise_is_nothing_are_seen() -> None:
     assert errors(huge_at_first(1e8).measured(VICTIM))["H"] < 1e-6
 
 
-def test_where_they_are_too_large_for_the_attacks_nothing_is_measured() -> None:
-    """What the neighbours have chosen so that an attack fails counts as past a limit."""
+def test_where_they_are_beyond_all_measure_they_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the site's own update came to no numbers, or the meter's attacks to none, which count as past a limit."""
+    with pytest.raises(BatonError, match="a site before this one has made it so"):
+        huge_at_first(1e160)
+    monkeypatch.setattr("roundelay.agents.protocol.holder.FARTHEST", float("inf"))
     status = huge_at_first(1e160).measured(VICTIM)
     assert status.unmeasured and "An attack of the privacy meter failed" in status.sentence
 

@@ -53,7 +53,7 @@ MOST_TOLD = 2_000_000
 LIKENESS = 1e-5
 # A new epoch begins this far from where the last one was, in parts of its size: no point is asked again with other members.
 ASIDE = 1e-3
-# Under a promise of ε no point is farther away: beyond, products of finite numbers are none.
+# Under a promise of ε no point is farther away, and no token at all: beyond, products of finite numbers are none.
 FARTHEST = 1e100
 # What arithmetic says of totals that no data have.
 UNUSABLE: tuple[type[Exception], ...] = (ValueError, ArithmeticError)

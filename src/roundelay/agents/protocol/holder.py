@@ -16,7 +16,7 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.fitting import own_sums_of
 from roundelay.agents.data.objectives import Local
-from roundelay.agents.protocol.asking import ENDING, MOST_TOLD, Asking, digest_of, question_sizes
+from roundelay.agents.protocol.asking import ENDING, FARTHEST, MOST_TOLD, Asking, digest_of, question_sizes
 from roundelay.agents.protocol.baton import (
     GATHERED,
     TOLD,
@@ -311,14 +311,20 @@ class Holder:
             self._check_told(baton)
         elif baton.phase in (Phase.FROZEN, Phase.DONE):
             self._check_signatures(baton)
-        if (
-            self.asking is not None
-            or baton.phase not in (Phase.ITERATE, Phase.FROZEN)
-            or previous is None
-            or len(previous) != len(baton.numbers)
-        ):
+        if self.asking is None and baton.phase in (Phase.ITERATE, Phase.FROZEN):
+            self._check_jump(baton, previous)
+
+    def _check_jump(self, baton: Baton, previous: Vector | None) -> None:
+        """Refuse a token that is nowhere near a model; this site's own update would come to no numbers, and seem to be at fault."""
+        if previous is None or len(previous) != len(baton.numbers):
+            previous = None
+        jump = _distance(baton.numbers, np.zeros(len(baton.numbers)) if previous is None else previous)
+        if not jump <= FARTHEST:
+            raise BatonError(
+                "The token is beyond all measure, where no model is: a site before this one has made it so."
+            )
+        if previous is None:
             return
-        jump = _distance(baton.numbers, previous)
         held = self.held
         if held.visits >= VISITS_BEFORE_JUDGING and jump > ABSURD * held.largest_jump > 0.0:
             raise BatonError(
@@ -867,9 +873,10 @@ class Holder:
 def _distance(one: Vector, other: Vector) -> float:
     """The distance between two points, however many coordinates they have, without a vector of differences."""
     square = 0.0
-    for first in range(0, len(one), BLOCK):
-        apart = one[first : first + BLOCK] - other[first : first + BLOCK]
-        square += float(np.dot(apart, apart))
+    with np.errstate(over="ignore"):  # then it is infinite, and refused
+        for first in range(0, len(one), BLOCK):
+            apart = one[first : first + BLOCK] - other[first : first + BLOCK]
+            square += float(np.dot(apart, apart))
     return math.sqrt(square)
 
 
