@@ -58,7 +58,7 @@ def test_what_can_not_go_on_says_so() -> None:
             run.extend(5)
 
 
-def test_a_long_run_that_is_ended_early_has_a_history() -> None:
+def test_a_long_run_that_is_ended_early_has_a_history(interruptible: None) -> None:
     """A billion hops have a row every million, and the run is ended after some ten."""
 
     def interrupt(done: int, total: int) -> None:
