@@ -172,3 +172,17 @@ def test_a_stop_before_all_have_begun(  # the shares of a start that are not 0 m
         ring[move.receiver].check(move.baton, None)
         move = ring[move.receiver].act(move.baton)
     assert all(one.held.reason == Reason.ASKED for one in ring)
+
+
+def test_on_a_random_walk_hops_can_be_left_out() -> None:
+    """What remains: nobody knows who made the hops between, so that one neighbour ends the run as if all were made."""
+    links = tuple((a, b) for a in range(4) for b in range(a + 1, 4))
+    walk = replace(
+        TOKEN, algorithm=rl.WADMM(rho=2.0, start=rl.SealedStart()), links=links, stopping=Stopping(1e-9, 500)
+    )
+    ring = members(walk)
+    move = played(ring, Phase.ITERATE)
+    last = move._replace(baton=move.baton._replace(hop=499))
+    end = played(ring, Phase.DONE, last)
+    assert end.baton.purpose == Reason.HOPS and end.baton.hop == 500
+    assert sum(one.held.visits for one in ring) < 20

@@ -160,3 +160,30 @@ def test_the_site_that_has_the_patient_does_not_take_part_in_the_second(
     wards.finish(wards.planned(ways[0]))
     ended = wards.run(wards.planned(ways[1]))["Tromso"]
     assert isinstance(ended, DifferenceError) and "between which it has fewer than" in str(ended)
+
+
+def test_steep_curves_of_two_runs_differ_by_a_patient() -> None:
+    """As limits do; each is about many rows."""
+    frames = Drawn().frames()
+    _, below, above = known_of(frames)
+    ways = [f"length ~ 1 + weights(1e-12 + 1 / (1 + exp(1e8 * ({limit} - age))))" for limit in (below, above)]
+    assert not any(refused(frames, ways[0])[SITE] + refused(frames, ways[1])[SITE])
+    outcomes = [float(glm(way, frames).known.told("moments")["response"][0]) for way in ways]
+    assert outcomes[0] - outcomes[1] == pytest.approx(float(frames[SITE]["length"][ROW]), abs=1e-6)
+    assert between_limits(frames, *ways) == [SITE]
+
+
+def test_curves_that_differ_for_all_are_let_pass() -> None:
+    frames = Drawn().frames()
+    assert not between_limits(frames, "length ~ I(age ** 2)", "length ~ log(age) + I(age ** 3)")
+    assert not between_limits(frames, "length ~ I(age ** 2) + C(sex)", "ill ~ I(age ** 2) + bs(dose, df=4)")
+
+
+def test_three_curves_can_still_come_to_a_patient() -> None:
+    """What remains: none is near another, but their sum with factors is."""
+    frames = Drawn().frames()
+    _, below, above = known_of(frames)
+    step = "1 / (1 + exp(1e8 * ({} - age)))"
+    first = f"length ~ 1 + weights(1 + {step.format(below)})"
+    second = f"length ~ 1 + weights(2 + 3 * {step.format(above)})"
+    assert between_limits(frames, first, second) == []

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.regression.formula import LEVELS, SPLINE
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.sums import ENDS
@@ -98,6 +100,12 @@ def between(rows: SiteRows, least: int, earlier: Iterable[Regression]) -> tuple[
             both = _cells({**new[names], **{f"before: {text}": sides for text, sides in old[names].items()}})
             if any(len(cell) < least for cell in both.values() if cell not in known):
                 said.append(", ".join(dict.fromkeys((*old[names], *new[names]))))
+        before, after = _curves(one, rows), _curves(rows.regression, rows)
+        for names in after.keys() & before.keys():
+            for text, curve in after[names].items():
+                said += [
+                    f"{other}, {text}" for other, was in before[names].items() if _is_about_few(curve - was, least)
+                ]
     return tuple(dict.fromkeys(said))
 
 
@@ -118,15 +126,37 @@ def _cells(comparisons: Mapping[str, Vector]) -> dict[tuple[float, ...], frozens
 
 def _limits(regression: Regression, rows: SiteRows) -> Limits:
     """All comparisons that a regression makes, as far as these rows have the columns."""
+    nodes = _written(regression)
+    return _by_names(
+        regression, rows, [one for whole in nodes for one in ast.walk(whole) if isinstance(one, ast.Compare)]
+    )
+
+
+def _curves(regression: Regression, rows: SiteRows) -> Limits:
+    """All that a regression calculates for a factor, or beside them; not columns as they are, their levels and splines."""
+    plain = [node for node in _written(regression) if not isinstance(node, ast.Name | ast.Constant)]
+    return _by_names(regression, rows, [node for node in plain if not _is_of_a_kind(node)])
+
+
+def _is_of_a_kind(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (LEVELS, SPLINE)
+
+
+def _written(regression: Regression) -> list[ast.expr]:
     terms = regression.terms
-    written = [factor.expr for term in terms.terms for factor in term.factors]
-    nodes = [*terms.response[1], *terms.beside.values(), *(ast.parse(one.strip(), mode="eval").body for one in written)]
+    factors = [factor.expr.strip() for term in terms.terms for factor in term.factors]
+    return [*terms.response[1], *terms.beside.values(), *(ast.parse(one, mode="eval").body for one in factors)]
+
+
+def _by_names(regression: Regression, rows: SiteRows, nodes: Iterable[ast.expr]) -> Limits:
+    terms = regression.terms
     limits: dict[frozenset[str], dict[str, Vector]] = defaultdict(dict)
-    for node in (one for whole in nodes for one in ast.walk(whole) if isinstance(one, ast.Compare)):
+    for node in nodes:
         called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
         names = frozenset(
             terms.named(one.id) for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in called
         )
         if names <= set(rows.frame.columns):
-            limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, rows.frame)
+            with suppress(ValueError):  # an earlier regression's logarithm, say, of what are other rows now
+                limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, rows.frame)
     return limits
