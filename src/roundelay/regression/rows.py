@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +26,18 @@ class Scaling(NamedTuple):
     scale: Vector
 
 
+class Written(NamedTuple):
+    """A column as a site's file has it: in which unit, and what."""
+
+    unit: str
+    values: Vector
+
+
 @dataclass(frozen=True, eq=False)
 class SiteRows:
     """The rows of a site without an empty cell in a column of the regression; `dropped` rows had one, `dropped_by` column each.
 
-    `converted` says in words which columns were in another unit, and how they were converted.
+    `converted` says in words which columns were in another unit, and how they were converted; `as_written` has them by name as they were.
     """
 
     regression: Regression
@@ -37,6 +45,7 @@ class SiteRows:
     dropped: int = 0
     dropped_by: tuple[int, ...] = ()
     converted: tuple[str, ...] = ()
+    as_written: Mapping[str, Written] = field(default_factory=dict)
     _designs: dict[tuple[tuple[str, tuple[float, ...]], ...], Matrix] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -53,7 +62,27 @@ class SiteRows:
 
     def without(self, left_out: NDArray[np.bool_]) -> SiteRows:
         """The rows but for some."""
-        return replace(self, frame=self.frame[~left_out])
+        as_written = {name: one._replace(values=one.values[~left_out]) for name, one in self.as_written.items()}
+        return replace(self, frame=self.frame[~left_out], as_written=as_written)
+
+    def in_units_of(self, other: Regression) -> pd.DataFrame:
+        """The same rows in the units of another regression; without the columns of which it takes no such unit."""
+        frame, there = self.frame.copy(), {column.name: column for column in other.columns}
+        for column in self.regression.columns:
+            if column.values != "number" or (column.name not in self.as_written and column.name not in there):
+                continue
+            written = self.as_written.get(
+                column.name, Written(column.unit, self.frame[column.name].to_numpy(np.float64))
+            )
+            agreed = there.get(column.name, column)
+            one = next((one for one in agreed.conversions if one.unit == written.unit), None)
+            if agreed.unit == written.unit or agreed.values != "number":
+                frame[column.name] = written.values
+            elif one is not None:
+                frame[column.name] = one.factor * written.values + one.offset
+            else:
+                frame = frame.drop(columns=column.name)
+        return frame
 
     # ------------------------------------------------------------ beside the predictors
 

@@ -150,13 +150,14 @@ def _written(regression: Regression) -> list[ast.expr]:
 
 def _by_names(regression: Regression, rows: SiteRows, nodes: Iterable[ast.expr]) -> Limits:
     terms = regression.terms
+    frame = rows.frame if regression is rows.regression else rows.in_units_of(regression)
     limits: dict[frozenset[str], dict[str, Vector]] = defaultdict(dict)
     for node in nodes:
         called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
         names = frozenset(
             terms.named(one.id) for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in called
         )
-        if names <= set(rows.frame.columns):
+        if names <= set(frame.columns):
             with suppress(ValueError):  # an earlier regression's logarithm, say, of what are other rows now
-                limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, rows.frame)
+                limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, frame)
     return limits

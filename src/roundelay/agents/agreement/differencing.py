@@ -240,7 +240,7 @@ def findings(
     """
     if new.rho is not None:
         return ()  # what sums with noise tell together is reckoned in ε
-    earlier = [one for one in earlier if one.rho is None]
+    earlier = [one.in_units_of(new) for one in earlier if one.rho is None]
     learned: dict[str, _Learned] = {}
     said: dict[Finding, None] = {}
     for thing in things(new, earlier):
@@ -270,7 +270,9 @@ def findings(
 def comparable(new: Added, earlier: Sequence[Added]) -> tuple[Added, ...]:
     """The earlier sums that told of something that the new one tells of too."""
     return tuple(
-        one for one in earlier if one.rho is None and (one.columns & new.columns if new.columns else not one.columns)
+        one
+        for one in (added.in_units_of(new) for added in earlier)
+        if one.rho is None and (one.columns & new.columns if new.columns else not one.columns)
     )
 
 

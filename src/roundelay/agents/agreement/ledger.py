@@ -24,6 +24,7 @@ from roundelay.agents.agreement.identity import fingerprint, identities, is_sign
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.algorithms.sealed.shared_noise import epsilon_of_gaussian
+from roundelay.regression.columns import column_of
 
 try:
     import msgspec
@@ -115,6 +116,21 @@ class Added(msgspec.Struct, frozen=True, tag="added"):
     def columns(self) -> frozenset[str]:
         """All columns of the fit."""
         return frozenset(one for one in (*self.features, self.target) if one)
+
+    def in_units_of(self, other: Added) -> Added:
+        """The same with its columns in the units of another sum: whoever knows a sum can convert it."""
+        headings = {column_of(heading).name: heading for heading in other.columns}
+
+        def there(heading: str) -> str:
+            return headings.get(column_of(heading).name, heading) if heading else ""
+
+        if all(there(heading) == heading for heading in self.columns):
+            return self
+        columns = {there(heading): digest for heading, digest in self.data.columns.items()}
+        data = msgspec.structs.replace(self.data, columns=columns)
+        return msgspec.structs.replace(
+            self, features=tuple(map(there, self.features)), target=there(self.target), data=data
+        )
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):

@@ -19,6 +19,7 @@ from roundelay.agents.agreement.disk import sync_folder, write_new, write_whole
 from roundelay.agents.agreement.ledger import Data
 from roundelay.kernels import Matrix
 from roundelay.kernels.random import Words
+from roundelay.regression.columns import column_of
 
 KEY_FILE, FOLDER = "rows.key", "marks"
 KEY_BYTES, MARK_BYTES = 32, 8
@@ -43,8 +44,8 @@ def marking_key(folder: Path) -> bytes:
 
 
 def mark_rows(columns: Sequence[str], cells: Matrix, digest: str, key: bytes) -> Marked:
-    """Marks of rows, and digests of columns, neither of which depend on the order of the rows or of the columns."""
-    order = sorted(range(len(columns)), key=lambda place: columns[place])
+    """Marks of rows, and digests of columns, neither of which depend on the order of the rows or of the columns, or on the units agreed on."""
+    order = sorted(range(len(columns)), key=lambda place: column_of(columns[place]).name)
     table = np.column_stack([_plain(cells[:, place]) for place in order]).astype("<f8")
     marks = np.array(
         [int.from_bytes(hashlib.blake2b(row, digest_size=MARK_BYTES, key=key).digest()) for row in table], np.uint64

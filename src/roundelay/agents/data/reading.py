@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from roundelay.kernels import Matrix, Vector
 from roundelay.problems.rows import LARGEST
 from roundelay.regression.columns import Column
 from roundelay.regression.regression import Regression
-from roundelay.regression.rows import SiteRows
+from roundelay.regression.rows import SiteRows, Written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def read_own_rows(path: str | Path, task: Task) -> OwnRows:
 def read_site_rows(path: str | Path, regression: Regression, missing: Missing = "refuse") -> SiteRows:
     """Read the rows of a regression, and nothing of columns that it does not name."""
     frame, left = read_frame(path, regression.columns, missing)
-    return SiteRows(regression, frame, left.rows, left.by_column, left.converted)
+    return SiteRows(regression, frame, left.rows, left.by_column, left.converted, left.as_written)
 
 
 def read_frame(path: str | Path, columns: Sequence[Column], missing: Missing = "refuse") -> tuple[pd.DataFrame, Left]:
@@ -106,11 +106,15 @@ def _is_parquet(path: Path) -> bool:
 
 
 class Left(NamedTuple):
-    """How many rows were left out for an empty cell, how many of them for one in each column, and in words which columns were converted."""
+    """How many rows were left out for an empty cell, how many of them for one in each column, and in words which columns were converted.
+
+    `as_written` has these columns of the other rows as they were before.
+    """
 
     rows: int
     by_column: tuple[int, ...]
-    converted: tuple[str, ...] = ()
+    converted: tuple[str, ...]
+    as_written: Mapping[str, Written]
 
 
 def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[Table, Matrix, Left]:
@@ -121,21 +125,30 @@ def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[
     gaps = np.isnan(cells)
     if gaps.any() and missing == "refuse":
         raise ValueError(_about_gaps(table, gaps, columns))
-    keep = ~gaps.any(axis=1)
+    keep: NDArray[np.bool_] = np.logical_not(gaps.any(axis=1))
     if not keep.any():
         dropped = f" without an empty cell: all {keep.size} were dropped" if keep.size else ""
         raise ValueError(f"{path} has no rows{dropped}. Give at least one row, or leave the ring.")
     kept = replace(table, columns=(), places=table.places[keep])
-    return kept, cells[keep], Left(int((~keep).sum()), tuple(gaps.sum(axis=0).tolist()), _converted(table, columns))
+    by_column = tuple(gaps.sum(axis=0).tolist())
+    return kept, cells[keep], Left(int((~keep).sum()), by_column, *_converted(table, columns, keep))
 
 
-def _converted(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-    return tuple(
-        f"{column} {one}"
-        for heading, column in zip(table.headings, columns, strict=True)
+def _converted(
+    table: Table, columns: Sequence[Column], keep: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], dict[str, Written]]:
+    """Which columns were converted, in words, and what they were."""
+    found = [
+        (number, f"{column} {one}")
+        for number, (heading, column) in enumerate(zip(table.headings, columns, strict=True))
         for one in column.conversions
         if one.unit == heading.unit != column.unit
-    )
+    ]
+    plain = Understood(table, tuple(replace(column, conversions=()) for column in columns)).values() if found else []
+    as_written = {
+        columns[number].name: Written(table.headings[number].unit, plain[number][keep]) for number, _ in found
+    }
+    return tuple(words for _, words in found), as_written
 
 
 def _refuse_large(table: Table, cells: Matrix, columns: Sequence[Column]) -> None:

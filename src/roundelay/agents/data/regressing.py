@@ -86,7 +86,11 @@ class RegressionFit:
 
     def marked(self, key: bytes) -> Marked:
         """What the ledger keeps of the rows."""
-        return mark_rows([str(column) for column in self.study.regression.columns], self._cells, self.digest, key)
+        columns, cells = self.study.regression.columns, self._cells.copy()
+        for number, column in enumerate(columns):
+            if column.name in self.rows.as_written:  # a plan in another unit tells of the same rows
+                cells[:, number] = self.rows.as_written[column.name].values
+        return mark_rows([str(column) for column in columns], cells, self.digest, key)
 
     @property
     def slope(self) -> float:
