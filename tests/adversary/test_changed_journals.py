@@ -19,7 +19,7 @@ from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.links import agent_loop
 from roundelay.agents.protocol.baton import Phase
 from roundelay.agents.protocol.holder import HandOver, Holder
-from roundelay.agents.protocol.journal import Passage
+from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.protocol.receipts import OtherHandOversError, Receipt, Receipts
 from roundelay.agents.protocol.signing import Certified
 from roundelay.agents.site.comparing import Comparison, compare_journals
@@ -244,6 +244,31 @@ def test_a_neighbour_that_signs_something_else_stops_the_agent() -> None:
     assert receipt is not None and not bergen.check(0, receipt._replace(signature=bytes(64)))
     assert not bergen.check(0, receipt._replace(given=22)) and bergen.check(0, receipt)
     assert not bergen.check(0, receipt)  # a repeated one costs no signature
+
+
+def test_an_older_receipt_does_not_take_the_place_of_a_newer_one_after_a_restart() -> None:
+    """Oslo would have its neighbour, which has started anew, keep a signature of less than it has signed, and change the rest."""
+    rows = passages_of(40)
+    oslo, bergen = ends(rows, turned(rows))
+    old, new = oslo.give(1, 6, 5), oslo.give(1, 30, 31)
+    assert old is not None and new is not None and bergen.check(0, new)
+    started_anew = ends(rows, turned(rows))[1]
+    assert started_anew.check(0, old)  # the control: without what stands in the journal
+    started_anew = replace(ends(rows, turned(rows))[1], kept={0: new})
+    assert not started_anew.check(0, old) and not started_anew.check(0, new)
+    newer = oslo.give(1, 34, 35)
+    assert newer is not None and started_anew.check(0, newer)
+
+
+def test_a_restarted_agent_knows_the_receipts_in_its_journal(hospitals: Hospitals) -> None:
+    ring = ended(hospitals, TOKEN)
+    folder = hospitals.folder / BERGEN / "runs" / ring.plan.run
+    with sqlite3.connect(folder / "journal.db") as database:
+        kept = dict(database.execute("select peer, receipt from receipts"))
+    database.close()
+    journal = Journal(folder, ring.plan.run, BERGEN)
+    assert kept and journal.receipts(ring.plan.epoch) == kept
+    journal.close()
 
 
 def test_an_agent_keeps_what_convicts_its_neighbour(hospitals: Hospitals, monkeypatch: pytest.MonkeyPatch) -> None:

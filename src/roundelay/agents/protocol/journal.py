@@ -373,6 +373,12 @@ class Journal:
         with self._refusals():
             self._database.execute("insert or replace into receipts values (?, ?, ?)", (epoch, peer, receipt))
 
+    def receipts(self, epoch: int) -> dict[int, bytes]:
+        """What each neighbour has signed last."""
+        with self._refusals():
+            rows = self._database.execute("select peer, receipt from receipts where epoch = ?", (epoch,)).fetchall()
+            return dict(rows)
+
     def keep_inbox(self, epoch: int, k: int, sender: int, frame: bytes) -> None:
         """Keep a frame until what came of it is settled, so that it can be acknowledged now."""
         with self._refusals():

@@ -8,7 +8,7 @@ journals keep of a hand-over, its counter, phase and numbers, and are worked out
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -102,7 +102,8 @@ class OneEnd:
 class Receipts:
     """Those that one member gives, and those that it checks: of this epoch, with each neighbour.
 
-    `passages` gives what stands in the journal behind a counter.
+    `passages` gives what stands in the journal behind a counter, and `kept` has the last receipt of each neighbour: an older one, sent
+    again after a restart, would stand in its place and sign less.
     """
 
     ring: bytes
@@ -111,6 +112,7 @@ class Receipts:
     me: int
     signer: Signer
     passages: Callable[[int], Iterable[Passage]]
+    kept: Mapping[int, Receipt] = field(default_factory=dict)
     _signed: dict[int, OneEnd] = field(default_factory=dict)
     _checked: dict[int, OneEnd] = field(default_factory=dict)
 
@@ -133,6 +135,8 @@ class Receipts:
         """
         before, after = self._checked.get(peer, OneEnd(peer)), (receipt.taken, receipt.given)
         last = before.given.last, before.taken.last
+        if peer in self.kept:
+            last = max(last[0], self.kept[peer].taken), max(last[1], self.kept[peer].given)
         older = after == last or after[0] < last[0] or after[1] < last[1]
         if older or not self.signer.is_signed(peer, self._statement(receipt, peer, self.me), receipt.signature):
             return False

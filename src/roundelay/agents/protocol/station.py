@@ -92,8 +92,9 @@ class Station:
         self._cards = b""
         names, epoch = [member.name for member in self.plan.members], self.plan.epoch
         self._receipts = Receipts(
-            holder.ring, epoch, names, self.me, holder.signer, lambda k: journal.passages_after(epoch, k)
-        )
+            holder.ring, epoch, names, self.me, holder.signer, lambda k: journal.passages_after(epoch, k),
+            {peer: Receipt.read(body) for peer, body in journal.receipts(epoch).items()},
+        )  # fmt: skip
         # Whether the state is so large that not every one of them is written.
         self.heavy = 4 * holder.largest_layout.usual > BESIDE
         # Whether the token's return acknowledges. A large token is acknowledged by word, so that one of them is held, not two.
