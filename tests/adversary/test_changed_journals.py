@@ -116,6 +116,41 @@ def test_a_signature_that_its_owner_has_made_up_counts_for_nothing(hospitals: Ho
         assert not found.findings and found.unsigned == ((TROMSO, BERGEN),)
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "update passages set received = x'0102' where k = 9",
+        "update passages set sent = 'words' where k = 9",
+        "update passages set sent_k = 'never' where k = 9",
+        "update receipts set receipt = 7",
+    ],
+)
+def test_a_journal_that_can_not_be_looked_at_keeps_nobody_from_looking(sentence: str, hospitals: Hospitals) -> None:
+    """Whoever has lied would have the command fail instead of naming it: it is named by its folder, or its receipts count for nothing."""
+    ring = ended(hospitals, TOKEN)
+    shown = folders(hospitals, ring)
+    rewrite(shown[1], sentence)
+    if "receipts" in sentence:
+        assert set(compared(hospitals, ring).unsigned) == {(OSLO, BERGEN), (TROMSO, BERGEN)}
+        return
+    with pytest.raises(ValueError, match="of Bergen, holds what no agent writes"):
+        compare_journals(ring, shown)
+
+
+def test_rows_without_end_are_no_journal(hospitals: Hospitals) -> None:
+    ring = ended(hospitals, TOKEN)
+    shown = folders(hospitals, ring)
+    with sqlite3.connect(shown[1] / "journal.db", isolation_level=None) as database:
+        database.execute("alter table passages rename to others")
+        database.execute(
+            "create view passages as with recursive more(k) as (select 0 union all select k + 1 from more) "
+            "select 0 as epoch, more.k as k, 0, 0, 0, 0, 0, 0, 0, x'', x'' from more"
+        )
+    database.close()
+    with pytest.raises(ValueError, match="no hand-overs as an agent writes them"):
+        compare_journals(ring, shown)
+
+
 def other_totals(self: Holder, purpose: int) -> HandOver:
     """One of the sums is a thousandth more than it came to, and signed as if it had."""
     told = self.held.told[purpose].copy()
@@ -168,6 +203,10 @@ def test_whose_journal_is_told_by_a_command(hospitals: Hospitals, tmp_path: Path
         return answer.exit_code, answer.stdout
 
     assert said()[0] == 0 and "All fits." in said()[1]
+    assert all(
+        f"{place}: the journal of {name}, as it says itself." in said()[1]
+        for place, name in zip(places, NAMES, strict=True)
+    )
     rewrite(places[1], "update passages set sent = zeroblob(length(sent)) where k = 29")
     code, words = said()
     assert code == 1 and "Bergen: Bergen shows another journal" in words

@@ -574,6 +574,9 @@ def shown(folder: Path, epoch: int) -> tuple[str, list[Passage], dict[int, bytes
     database = sqlite3.connect(path, timeout=0.0, isolation_level=None)
     try:
         about = dict(database.execute("select key, value from about").fetchall())
+        kind = database.execute("select type from sqlite_master where name = 'passages'").fetchone()
+        if kind != ("table",):  # a view can have rows without end
+            raise JournalError(f"The journal in {folder} has no hand-overs as an agent writes them.")
         rows = database.execute("select * from passages where epoch = ? order by k", (epoch,)).fetchall()
         has = database.execute("select 1 from sqlite_master where name = 'receipts'").fetchone()
         signed = (

@@ -35,9 +35,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found, and of which site the neighbours shown have no signature."""
+    """What was found, and of which site the neighbours shown have no signature; `folders` has where each of the journals is.
+
+    Whose a journal is it says itself: nothing in it proves that.
+    """
 
     journals: tuple[str, ...]
+    folders: tuple[Path, ...]
     hand_overs: int
     findings: tuple[Finding, ...]
     unsigned: tuple[tuple[str, str], ...]
@@ -56,11 +60,12 @@ def compare_journals(signed: SignedPlan, folders: Sequence[Path]) -> Comparison:
     """Hold the journals in these folders of a run against each other."""
     plan = signed.plan
     journals: dict[int, Shown] = {}
+    places: dict[int, Path] = {}
     for folder in folders:
         one = _read(signed, folder)
         if one.member in journals:
             raise ValueError(f"{folder} has another journal of {plan.members[one.member].name}: name one of each site.")
-        journals[one.member] = one
+        journals[one.member], places[one.member] = one, folder
     if len(journals) < 2:
         raise ValueError("One journal has nothing to be held against: name the run's folders of two sites or more.")
     findings, unsigned, crossed = [], [], 0
@@ -80,8 +85,9 @@ def compare_journals(signed: SignedPlan, folders: Sequence[Path]) -> Comparison:
             crossed += count
             if sentence and not {member, peer} & convicted:
                 findings.append(Finding((_name(plan, member), _name(plan, peer)), sentence))
-    names = tuple(_name(plan, member) for member in sorted(journals))
-    return Comparison(names, crossed, tuple(findings), tuple(unsigned))
+    members = sorted(journals)
+    names, where = tuple(_name(plan, member) for member in members), tuple(places[member] for member in members)
+    return Comparison(names, where, crossed, tuple(findings), tuple(unsigned))
 
 
 def _read(signed: SignedPlan, folder: Path) -> Shown:
@@ -90,6 +96,10 @@ def _read(signed: SignedPlan, folder: Path) -> Shown:
         name, passages, received = shown(folder, plan.epoch)
     except JournalError as error:
         raise ValueError(str(error)) from None
+    if not all(map(_is_of_an_agent, passages)):
+        raise ValueError(
+            f"The journal in {folder}, of {name}, holds what no agent writes: somebody has changed it. Compare those of the others."
+        )
     names, ring = [member.name for member in plan.members], bytes.fromhex(signed.digest)
     if name not in names:
         raise ValueError(f"The journal in {folder} is of {name or 'nobody'}, who is no member of this ring.")
@@ -97,12 +107,21 @@ def _read(signed: SignedPlan, folder: Path) -> Shown:
     for peer, body in received.items():
         try:
             receipt = Receipt.read(body)
-        except BatonError:
+        except (BatonError, TypeError):
             continue
         # What its owner has made up for a neighbour is not signed by that neighbour, and proves nothing.
         if peer in plan.neighbours[me] and is_receipt_of(peer, me, receipt, certificates, ring, plan.epoch, names):
             receipts[peer] = receipt
     return Shown(me, passages, receipts)
+
+
+def _is_of_an_agent(row: Passage) -> bool:
+    """Whether an entry has whole numbers, and vectors of words of eight bytes: whoever shows a journal may have written anything into it."""
+    *numbers, received, sent = row
+    vectors = (one for one in (received, sent) if one is not None)
+    return all(isinstance(one, int) for one in numbers) and all(
+        isinstance(one, bytes) and len(one) % 8 == 0 for one in vectors
+    )
 
 
 def _fits(one: Shown, peer: int, receipt: Receipt) -> bool:
@@ -131,8 +150,9 @@ def _own_words(plan: RingPlan, one: Shown) -> list[Finding]:
             what = "totals" if row.phase == Phase.TELL else "an end"
             found.append(Finding((name,), f"{name} was told {what} by hand-over {row.k}, and has handed on another."))
         if (row.phase, row.sent_phase) == (Phase.SUM, Phase.TELL):
-            came_to = STATISTICS.decode(np.frombuffer(row.received, np.uint64))
-            if not np.array_equal(came_to, np.frombuffer(row.sent)):
+            words = np.frombuffer(row.received, np.uint64)
+            whole = len(words) % STATISTICS.words == 0
+            if not (whole and np.array_equal(STATISTICS.decode(words), np.frombuffer(row.sent))):
                 found.append(
                     Finding((name,), f"{name} has told other totals, by hand-over {row.sent_k}, than the sum came to.")
                 )

@@ -29,7 +29,7 @@ def compare(
 
     While a ring runs, both ends of each link sign every minute, and before the end, what crossed it. So a site that
     shows another journal than it kept is named by its own signature. Where journals differ in what nobody has signed, both ends of
-    that link are named. Whether a site's own part of a sum or of the token follows from its data no journal can tell.
+    that link are named. Whose journal one is it says itself: take each from its own site. Whether a site's own part of a sum or of the token follows from its data no journal can tell.
 
     \b
     Example:
@@ -48,17 +48,22 @@ def compare(
         unsigned = [list(pair) for pair in found.unsigned]
         content = {
             "journals": list(found.journals),
+            "folders": list(map(str, found.folders)),
             "hand_overs": found.hand_overs,
             "findings": findings,
             "unsigned": unsigned,
         }
         print_json(content)
     else:
+        for name, folder in zip(found.journals, found.folders, strict=True):
+            typer.echo(f"{folder}: the journal of {name}, as it says itself.")
         typer.echo(f"{found.hand_overs} hand-overs between {', '.join(found.journals)}.")
         for one in found.findings:
             typer.echo(f"{' or '.join(one.sites)}: {one.sentence}")
         for site, peer in found.unsigned:
-            typer.echo(f"{site} has signed nothing to {peer}: the run was too short for that, or it would not.")
+            typer.echo(
+                f"{peer} shows no signature of {site}: the run was too short for that, or {site} would not sign, or {peer} does not show it."
+            )
         if not found.findings:
             typer.echo("All fits.")
     if found.findings:
