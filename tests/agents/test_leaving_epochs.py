@@ -20,6 +20,7 @@ from roundelay.agents.links.transport import MemorySwitch, MemoryTransport
 from roundelay.agents.protocol import station as station_module
 from roundelay.agents.protocol.baton import Baton
 from roundelay.agents.protocol.holder import Holder
+from roundelay.agents.protocol.journal import Journal
 from roundelay.agents.protocol.station import Station
 from roundelay.agents.site import taking_part
 from roundelay.agents.site.taking_part import Site, SiteOptions
@@ -83,5 +84,47 @@ def test_what_is_worked_on_is_ended_before_the_epoch_is_left(
         results = await asyncio.gather(*running, return_exceptions=True)
         assert not any(ended), results
         assert closed_meanwhile and not any(closed_meanwhile)
+
+    asyncio.run(play())
+
+
+def test_whoever_is_in_a_hurry_waits_for_what_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ended once, and once more while it ends: a thread that still keeps a baton would write to a journal that is closed."""
+    ring = make_ring(
+        tmp_path, [least_squares(number, DIM) for number in range(3)], rl.IADMM(rho=2.0), Stopping(None, 10**6), seed=1
+    )
+    monkeypatch.setattr(station_module, "BESIDE", 10)
+    switch, keeping, closed_meanwhile = MemorySwitch(), set(), []
+    keep, close = Station.keep, Journal.close
+
+    def slowly(self: Station, *baton: Any) -> None:
+        keeping.add(self.journal)
+        time.sleep(0.5)
+        keep(self, *baton)
+        keeping.remove(self.journal)
+
+    def closing(self: Journal) -> None:
+        closed_meanwhile.append(self in keeping)
+        close(self)
+
+    monkeypatch.setattr(Station, "keep", slowly)
+    monkeypatch.setattr(Journal, "close", closing)
+    monkeypatch.setattr(
+        taking_part, "GrpcTransport", lambda plan, me, *_: MemoryTransport(switch, me, plan.neighbours[me])
+    )
+
+    async def play() -> None:
+        options = SiteOptions(seed=1, meter=False)
+        functions = [least_squares(number, DIM) for number in range(3)]
+        sites = [Site(ring.site_folder(number), RUN, Known(functions[number]), options) for number in range(3)]
+        running = [asyncio.create_task(site.run()) for site in sites]
+        while not keeping:
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            for task in running:
+                task.cancel()
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*running, return_exceptions=True)
+        assert closed_meanwhile == [False, False, False]
 
     asyncio.run(play())

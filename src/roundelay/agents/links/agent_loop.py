@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +83,18 @@ class Counts:
     working_seconds: float = 0.0
 
 
+async def until_done(work: Awaitable[Any]) -> None:
+    """Wait for something however often this is cancelled meanwhile; then be cancelled."""
+    working, cancelled = asyncio.ensure_future(work), False
+    while not working.done():
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+
+
 class Agent:
     """One member in one epoch."""
 
@@ -116,12 +128,19 @@ class Agent:
             await self.transport.start(self._deliver, self._connected)
             await self._over
         finally:
-            ticking.cancel()
-            await asyncio.gather(ticking, return_exceptions=True)
-            if not self._failed:
-                self._resume.set()
-                async with self._lock:  # what is begun would write to a journal that is closed
-                    pass
+            try:
+                await self._come_to_rest()
+            finally:
+                ticking.cancel()
+                await asyncio.gather(ticking, return_exceptions=True)
+
+    async def _come_to_rest(self) -> None:
+        """Wait for what is begun, also after a failure: a thread would write to a journal that is closed."""
+        self._resume.set()
+        try:
+            await until_done(self._lock.acquire())
+        finally:
+            self._lock.release()
 
     async def linger(self) -> None:
         """Answer for a while after the end, so that a neighbour whose acknowledgement got lost hears it again."""

@@ -39,7 +39,7 @@ from roundelay.agents.data.objectives import Local
 from roundelay.agents.data.own_fit import NOTHING, OwnFit
 from roundelay.agents.data.regressing import Outcome, outcome_of
 from roundelay.agents.data.statistics import Standard
-from roundelay.agents.links.agent_loop import Agent, Log, log_nothing
+from roundelay.agents.links.agent_loop import Agent, Log, log_nothing, until_done
 from roundelay.agents.links.grpc_transport import GrpcTransport
 from roundelay.agents.protocol.baton import Reason
 from roundelay.agents.protocol.holder import BeforeAdding, Holder, keep_freed_memory
@@ -225,7 +225,8 @@ class Site:
             for one in (looking, running, ending):
                 one.cancel()
             metering.close()
-            await asyncio.gather(looking, running, ending, return_exceptions=True)
+            # Whoever is in a hurry waits, too: the journal is closed next.
+            await until_done(asyncio.gather(looking, running, ending, return_exceptions=True))
             await transport.stop()
 
     async def _look(self, agent: Agent, signed: SignedPlan, metering: Metering) -> None:
