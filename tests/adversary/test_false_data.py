@@ -11,14 +11,17 @@ import pytest
 import roundelay as rl
 from roundelay.agents.agreement.plan import Column, Stopping, Task
 from roundelay.agents.data.models import Model
-from roundelay.agents.data.own_fit import OwnFit, compare_rows, compare_values
+from roundelay.agents.data.own_fit import NOTHING, OwnFit, compare_rows, compare_values
 from roundelay.agents.data.reading import OwnRows
+from roundelay.agents.data.regressing import RegressionFit
 from roundelay.agents.site.rehearsal import Rehearsal, fit_by_all_others, prepare_ring
 from roundelay.agents.site.taking_part import OWN_FIT, Ending
 from roundelay.problems.callables import CallableProblem
+from tests.agents import regression_rings
 from tests.agents.conftest import COLUMNS
 from tests.agents.hospitals import TASK, Hospitals, table_of
 from tests.agents.processes import wait_until
+from tests.agents.regression_rings import Drawn
 
 NAMES = ("Oslo", "Bergen", "Tromso", "Narvik", "Alta")
 LIAR, HONEST = NAMES[-1], NAMES[:-1]
@@ -195,6 +198,25 @@ def test_nothing_is_told_of_few_rows_or_one_target_alone() -> None:
 def test_numbers_beyond_all_measure_are_bad_and_no_trouble() -> None:
     found = compare_rows(Task("least_squares", (X,), Y), made(50, 0.5, 1), model(1e200))
     assert found is not None and found.bad and np.isfinite(found.model)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [("length ~ age + dose", "gaussian"), ("ill ~ age + dose", "binomial"), ("visits ~ age + dose", "poisson")],
+)
+def test_a_regression_that_is_far_off_is_bad_though_one_row_loses_most(formula: str, family: str) -> None:
+    """Also where a loss is no number any more, or one row's is larger than those of all others together, as that of a count is."""
+    frames = Drawn().frames()
+    ring = regression_rings.holders(frames, regression_rings.regression_of(frames, formula, family))
+    list(regression_rings.hand_overs(ring))
+    for one in ring:
+        assert isinstance(one.local, RegressionFit) and one.held.estimate is not None
+        found = []
+        for times in (1.0, 50.0, 1e3, 1e100, 1e160, 1e300):
+            found.append(
+                one.local.own_fit(times * one.held.estimate, Model((), 0.0, "regression", ""), NOTHING, one.held.told)
+            )
+        assert [fit is not None and fit.bad and np.isfinite(fit.model) for fit in found] == [False] + [True] * 5
 
 
 def test_an_objective_of_the_sites_own_is_held_against_0() -> None:

@@ -26,6 +26,7 @@ FOLDS, CERTAIN = 5, 3.0
 LEAST_ROWS, MOST_UNKNOWNS = 10, 1000
 # Beyond this a prediction is as wrong as can be; the squares of such numbers are still finite.
 FARTHEST = 1e70
+WORST = FARTHEST**2
 NOTHING = NoRegulariser()
 
 
@@ -89,13 +90,23 @@ def compare_rows(task: Task, rows: OwnRows, model: Model, regulariser: Regularis
 
 
 def judged(losses: OwnLosses) -> OwnFit:
-    """Whether the model does less than half of what the rows alone could give, by more than chance."""
-    model, alone, nothing = losses
+    """Whether the model does less than half of what the rows alone could give, by more than chance.
+
+    Where one row loses more than all others together, no mean is more than chance. So the rows are tried once more with a bound on how
+    much worse one of them counts: that makes the mean smaller, and never raises a false alarm.
+    """
+    _, alone, nothing = losses
+    model = np.clip(np.nan_to_num(losses.model, nan=WORST), -WORST, WORST)
     best = alone if alone is not None and alone.mean() < nothing.mean() else nothing
     worse = model - 0.5 * (best + nothing)
-    chance = CERTAIN * float(worse.std(ddof=1)) / np.sqrt(len(model))
+    bound = float(nothing.max() - min(nothing.min(), 0.0))
+    bad = any(_is_more_than_chance(one) for one in (worse, np.minimum(worse, bound)))
     mean = None if alone is None else float(alone.mean())
-    return OwnFit(len(model), float(model.mean()), mean, float(nothing.mean()), bool(worse.mean() > max(chance, 0.0)))
+    return OwnFit(len(model), float(model.mean()), mean, float(nothing.mean()), bad)
+
+
+def _is_more_than_chance(worse: Vector) -> bool:
+    return bool(worse.mean() > CERTAIN * float(worse.std(ddof=1)) / np.sqrt(len(worse)) and worse.mean() > 0.0)
 
 
 def _tried(task: Task, features: Matrix, target: Vector, regulariser: Regulariser) -> Vector | None:

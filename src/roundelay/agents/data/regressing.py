@@ -173,10 +173,11 @@ class RegressionFit:
             return None
         # A fit to these rows alone goes by their own units: those of all rows may be somebody's lie.
         own = rows.own_scaling(known.knots)
-        losses = own_losses(
-            rows.likelihood(known.knots, known.scaling), lambda kept: rows.without(~kept).likelihood(known.knots, own),
-            np.asarray(fitted), self.study.regression.spared, FOLDS,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # a model may be anything
+            losses = own_losses(
+                rows.likelihood(known.knots, known.scaling), lambda kept: rows.without(~kept).likelihood(known.knots, own),
+                np.asarray(fitted), self.study.regression.spared, FOLDS,
+            )  # fmt: skip
         return None if losses is None else judged(losses)
 
 
