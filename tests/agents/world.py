@@ -67,6 +67,9 @@ class MemoryJournal:
     def keep_receipt(self, epoch: int, peer: int, receipt: bytes) -> None:
         self.signed[epoch, peer] = receipt
 
+    def receipts(self, epoch: int) -> dict[int, bytes]:
+        return {peer: one for (own, peer), one in self.signed.items() if own == epoch}
+
     def cards(self, epoch: int) -> bytes:
         return self.told.get(epoch, b"")
 
