@@ -44,7 +44,9 @@ from roundelay.algorithms.algorithm import Algorithm
 from roundelay.regression.regression import Regression
 from roundelay.tables import Fields, as_table, from_table, in_short, options_of
 
-FORMAT = 3
+FORMAT = 4
+# A run that began with a file of the format before goes on under the digest that it had, which was of all bytes.
+OF_ALL_BYTES = 3
 MOST_MEMBERS, MOST_LINKS, MOST_DIM = 10_000, 500_000, 10**8
 # Hop numbers of an epoch start at epoch·2⁴⁰, and travel in 8 bytes.
 MOST_EPOCHS, MOST_HOPS = 2**20, 2**40 - 1
@@ -60,6 +62,7 @@ class SignedPlan:
     """A plan as it was signed: the plan, the name of the member that signed it, and the bytes of its file.
 
     The digest is of what was signed, not of the signature, of which there may be several: two files with one text are one agreement.
+    Of a file of an earlier release it is of both, as it was when its run began.
     """
 
     plan: RingPlan
@@ -105,7 +108,7 @@ def read_ring(text: bytes, where: str) -> SignedPlan:
     refuse_other_tables(tables, ("ring", "task", "stopping", "algorithm", "member"), where)
     ring = table_of(tables, "ring", where)
     ring.only("format", "run", "epoch", "previous", "signed_by", "order", "links", "warm")
-    ring.whole("format", FORMAT, FORMAT)
+    written = ring.whole("format", OF_ALL_BYTES, FORMAT)
     members = _members(tables, where)
     certificates = {member.name: member.certificate for member in members}
     signer = ring.text("signed_by", LONGEST_NAME)
@@ -114,7 +117,8 @@ def read_ring(text: bytes, where: str) -> SignedPlan:
     # From here on only what a member has signed is looked at.
     if not is_signed_by(certificates[signer], body, signature):
         raise changed_since(where, signer)
-    return SignedPlan(_plan(tables, ring, members, where), signer, digest_of(body), text)
+    digest = digest_of(text if written == OF_ALL_BYTES else body)
+    return SignedPlan(_plan(tables, ring, members, where), signer, digest, text)
 
 
 def _plan(tables: Mapping[str, Any], ring: Fields, members: tuple[Member, ...], where: str) -> RingPlan:
