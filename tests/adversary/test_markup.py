@@ -25,7 +25,9 @@ def test_a_refusal_is_no_markup(sentence: str, markup: bool, tmp_path: Path, mon
     shown = io.StringIO()
     terminal = Console(file=shown, force_terminal=True, width=300, markup=False, highlight=False, emoji=False)
     if markup:
-        monkeypatch.setattr("rich.text.Text", str)  # a spinner reads markup in plain words, whatever the console does
+        monkeypatch.setattr(
+            command, "as_it_stands", str
+        )  # a spinner reads markup in plain words, whatever the console does
     monkeypatch.setattr(command, "stderr_console", lambda: terminal)
 
     async def play() -> BaseException | None:

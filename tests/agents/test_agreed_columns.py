@@ -397,5 +397,6 @@ def test_what_sites_tell_is_enough_to_read_their_files(tmp_path: Path) -> None:
     assert [tuple(frame["area"].cat.categories) for frame, _ in frames.values()] == [("East", "North", "South")] * 2
     assert [tuple(frame["ill"].cat.categories) for frame, _ in frames.values()] == [("no", "yes")] * 2
     frame, gaps = frames["Bergen"]
-    assert frame["ill"].tolist() == ["yes"] * 3 and gaps == (3, (0, 3, 0), ("weight [kg] from lb by 0.453592·x",))
+    assert frame["ill"].tolist() == ["yes"] * 3
+    assert gaps[:3] == (3, (0, 3, 0), ("weight [kg] from lb by 0.453592·x",))
     assert frame["weight"].tolist() == [100.5 * 0.45359237] * 3

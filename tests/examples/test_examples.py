@@ -94,6 +94,7 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {
         "compare_methods",
         "huber_problem",
+        "messy_hospitals",
         "own_token_method",
         "pipeline_over_sites",
         "real_network",

@@ -226,8 +226,6 @@ async def _until_stopped() -> None:
 
 async def _progress(watches: list[Watch]) -> None:
     """One line that is kept up where somebody watches; elsewhere a line now and then."""
-    from rich.text import Text
-
     console = stderr_console()
     wait, last = 5.0, ""
     with console.status("Waiting for the ring …") if console.is_terminal else contextlib.nullcontext() as line:
@@ -235,10 +233,17 @@ async def _progress(watches: list[Watch]) -> None:
             await asyncio.sleep(0.2 if line is not None else wait)
             words = _words(watches[-1]) if watches else "Waiting for the ring …"
             if line is not None:
-                line.update(Text(words))  # a spinner takes words for markup, and some are another site's
+                line.update(as_it_stands(words))
             elif words != last:
                 console.print(words)
                 last, wait = words, min(2.0 * wait, 60.0)
+
+
+def as_it_stands(words: str) -> Any:
+    """A spinner takes words for markup, and some of these are another site's."""
+    from rich.text import Text
+
+    return Text(words)
 
 
 def _words(watch: Watch) -> str:
