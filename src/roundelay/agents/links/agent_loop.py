@@ -114,7 +114,7 @@ class Agent:
         self._lock = asyncio.Lock()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tries, self._sent_k = 0, -1
-        self._failed = False
+        self._failed = self._ended = False
         self._owed: tuple[int, Frame, float] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -133,6 +133,11 @@ class Agent:
             finally:
                 ticking.cancel()
                 await asyncio.gather(ticking, return_exceptions=True)
+
+    async def end(self) -> None:
+        """Nothing is begun any more, though frames may still come, and what was begun is waited for."""
+        self._ended = True
+        await self._come_to_rest()
 
     async def _come_to_rest(self) -> None:
         """Wait for what is begun, also after a failure: a thread would write to a journal that is closed."""
@@ -259,7 +264,7 @@ class Agent:
         health.waiting += 1
         try:
             async with self._lock:
-                if not self._failed:
+                if not (self._failed or self._ended):
                     await self._baton(peer, data, frame, long)
         except Exception as error:
             self._fail(error)

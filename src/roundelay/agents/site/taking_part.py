@@ -225,9 +225,14 @@ class Site:
             for one in (looking, running, ending):
                 one.cancel()
             metering.close()
+
+            async def over_and_done() -> None:
+                await asyncio.gather(looking, running, ending, return_exceptions=True)
+                await agent.end()
+                await transport.stop()
+
             # Whoever is in a hurry waits, too: the journal is closed next.
-            await until_done(asyncio.gather(looking, running, ending, return_exceptions=True))
-            await transport.stop()
+            await until_done(over_and_done())
 
     async def _look(self, agent: Agent, signed: SignedPlan, metering: Metering) -> None:
         """Look for what the operator has decided, and keep the privacy meter going."""
