@@ -98,19 +98,22 @@ def test_modules_have_in_common_what_is_equal_down_to_the_last_number() -> None:
         return compiled_module(recipe((part,), (), (("travel", entry),), (("DIM", dim), ("TOKENS", 1)), True), dim)
 
     one, other = module(twice_counted, 5), module(halved_and_counted, 5)
-    another_number, another_length = module(halved_and_counted, 6), module(halved_and_counted, 5, 300)
+    another_number, another_length = module(halved_and_counted, 6), module(halved_and_counted, 5, 4)
+    too_long = module(halved_and_counted, 5, 300)
     assert one.travel is not other.travel
     assert one.counts_again is other.counts_again and one.counts is other.counts
-    # The number stands two calls below; the length decides what `counts` reads and where its scratch is.
+    # The number stands two calls below; `counts` reads the length. Of 300 numbers its scratch is on the heap, where references count.
     assert another_number.counts_again is not one.counts_again
     assert another_number.halve is other.halve and another_number.helper is other.helper
     assert another_length.counts is not one.counts and another_length.helper is other.helper
+    assert too_long.counts is not one.counts and too_long.helper is not other.helper
     # Compiled in this order, each module still does what its own text says.
     for assembled, dim, expected in (
         (one, 3, 9.0),
         (other, 3, 8.0),
         (another_number, 3, 9.0),
-        (another_length, 300, 8.0),
+        (another_length, 4, 8.0),
+        (too_long, 300, 8.0),
     ):
         out = np.empty(dim)
         assembled.travel(np.full(dim, 4.0), out)

@@ -83,3 +83,27 @@ def test_tokens_start_at_distinct_agents_that_the_seed_decides() -> None:
     assert all(len(set(start.tolist())) == 20 for start in starts)
     assert len({tuple(start) for start in starts}) == 5
     assert list(rl.Cycle().first_places(network, 3, 4)) == [0, 12, 25, 37]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_mixed_walk_goes_the_metropolis_walks_way_and_works_at_every_so_many_steps(
+    network: rl.Network, steps: int
+) -> None:
+    mixed, plain = rl.MixedWalk(steps).part(network), rl.MetropolisWalk().part(network)
+    ours, theirs = dict(mixed.functions), dict(plain.functions)
+    visits, place, agent = np.zeros(6, np.int64), 4, 4
+    for hop in range(60):
+        assert ours["agent_at"](mixed.numbers, place) == agent
+        assert ours["works"](mixed.numbers, place) == (hop % steps == 0)
+        following = ours["advance"](mixed.numbers, 7, hop, place, visits)
+        agent = theirs["advance"](plain.numbers, 7, hop, agent, visits)
+        assert ours["move_cost"](mixed.numbers, place, following) == 1
+        place = following
+    free = rl.MixedWalk(2, self_loops_free=True).part(network)
+    assert [
+        dict(free.functions)["move_cost"](free.numbers, here, there) for here, there in ((3, 9), (9, 4), (3, 10))
+    ] == [
+        0,
+        1,
+        1,
+    ]

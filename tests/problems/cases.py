@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,10 +111,21 @@ def call_row_slope(problem: Any, i: int, j: int, x: Any) -> float:
     return row_slope(problem, i, j, x)  # noqa: F821
 
 
-def kernel_function(problem: Problem, entry: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
-    """`entry` over the problem's kernel functions, by either engine: the problem's numbers are filled in."""
+def kernel_function(
+    problem: Problem, entry: Callable[..., Any], compiled: bool, change: tuple[str, str, str] | None = None
+) -> Callable[..., Any]:
+    """`entry` over the problem's kernel functions, by either engine: the problem's numbers are filled in.
+
+    A `change` is a function, what stands once in its text, and what stands there instead.
+    """
     part = problem.kernel()
     literals = (("DIM", problem.dim), ("TOKENS", 1))
     text = recipe((part,), (part.numbers,), (("travel", entry),), literals, compiled)
+    if change is not None:
+        slot, old, new = change
+        functions = dict(text.functions)
+        assert functions[slot].count(old) == 1, f"{old!r} must stand exactly once in {slot}"
+        functions[slot] = functions[slot].replace(old, new)
+        text = replace(text, functions=tuple(functions.items()))
     travel = (compiled_module if compiled else python_module)(text, problem.dim).travel
     return lambda *arguments: travel(part.numbers, *arguments)

@@ -8,7 +8,17 @@ from hypothesis import given, settings, strategies as st
 
 from roundelay.problems import LeastSquares, Logistic
 
-from .cases import Case, call_minimise, cases, kernel_function, least_squares, logistic, make_data, prox_residual
+from .cases import (
+    Case,
+    call_gradient,
+    call_minimise,
+    cases,
+    kernel_function,
+    least_squares,
+    logistic,
+    make_data,
+    prox_residual,
+)
 
 PENALTIES = 10.0 ** np.arange(-6, 9, 2)
 FEW = settings(max_examples=60, deadline=None)
@@ -66,6 +76,26 @@ def test_in_many_dimensions_too(compiled: bool) -> None:
             v, out = np.linspace(-1.0, 2.0, 19), np.empty(19)
             minimise(agent, 3.0 * v, 3.0, np.zeros(19), out)
             assert prox_residual(problem, agent, out, v, 3.0) <= 1e-12
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_few_rows_in_many_unknowns_are_taken_as_they_are(compiled: bool) -> None:
+    """Beside an agent with many rows; among the few some are repeated, so that their products are singular."""
+    data = make_data((3, 1, 30), 24, 5, repeat=True)
+    problem, dense = least_squares(data, "mean", 0.2, [0.5, 1.5, 2.5])
+    assert problem.quadratics.vectors.shape == (24, 24)  # those of the third agent alone
+    minimise, slope = (kernel_function(problem, call, compiled) for call in (call_minimise, call_gradient))
+    rng = np.random.default_rng(4)
+    for agent in range(3):
+        for penalty in (1e-4, 3.0, 1e4):
+            v, out = rng.normal(size=24), np.full(24, np.nan)
+            minimise(agent, penalty * v, penalty, np.zeros(24), out)
+            assert prox_residual(problem, agent, out, v, penalty) <= 1e-12
+            np.testing.assert_allclose(out, problem.prox(agent, v, penalty), rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(out, dense[agent].prox(v, penalty), rtol=1e-7, atol=1e-9)
+        slope(agent, v, out)
+        np.testing.assert_allclose(out, dense[agent].gradient(v), rtol=1e-12, atol=1e-12)
+    assert pytest.approx(max(np.linalg.eigvalsh(problem.hessian(agent))[-1] for agent in range(3))) == problem.L
 
 
 @pytest.mark.parametrize("compiled", [False, True])

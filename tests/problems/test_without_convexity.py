@@ -91,6 +91,26 @@ def test_compare_goes_by_the_gradient_where_there_is_no_optimum() -> None:
         rl.tune(rl.IADMM(), problem, RING, progress=False)
 
 
+def test_a_comparison_begins_where_it_is_told_and_not_at_a_maximum() -> None:
+    """At x = 0 the gradient is 0, so that every method would be at every level for nothing."""
+    problem, methods = wells(optimum=None), [rl.DGD(0.05), rl.WPG(alpha=0.02)]
+    shared: dict[str, Any] = {"seeds": [0], "units": 3000, "levels": [1e-3], "progress": False}
+    with pytest.raises(ValueError, match=r"start \(x = 0\) the gradient is at or below 0\.001 already.*x0="):
+        rl.compare(methods, problem, RING, **shared)
+    found = rl.compare(methods, problem, RING, x0=[0.5], **shared).table()
+    assert (found["units_to_1e-3"] > 0).all() and (found["final_objective"] < 1e-6).all()
+    squares = rl.paper_least_squares(3, 5, 2, seed=1)
+    rows = rl.sweep(rl.DGD(0.05), squares, RING, seeds=[0], iterations=5, x0=[-3.0, 3.0], processes=0, progress=False)
+    alone = rl.simulate(rl.DGD(0.05), squares, RING, iterations=5, x0=[-3.0, 3.0], progress=False)
+    assert rows["error"][0] == alone.history["error"].iloc[-1]
+    with pytest.raises(ValueError, match="all start at one point"):
+        rl.sweep(rl.DGD(0.05), squares, RING, seeds=[0], iterations=5, x0=[[0.5, 0.5]] * 3, progress=False)
+    near = rl.tune(
+        rl.DGD(0.05), wells(optimum=[1.0]), RING, x0=[0.9], seeds=[0], evaluations=2, units=3000, progress=False
+    )
+    assert near.units < float("inf")
+
+
 def test_a_function_where_a_list_belongs_is_said_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="one function for each agent"):
         rl.CallableProblem(lambda x: x, 1)  # type: ignore[arg-type]

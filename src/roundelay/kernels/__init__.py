@@ -40,11 +40,13 @@ from roundelay.kernels.primitives import (
     vector as vector,
 )
 from roundelay.kernels.random import (
+    AWAKE as AWAKE,
     BATCH as BATCH,
     CHAIN as CHAIN,
     COIN as COIN,
     CONCEAL as CONCEAL,
     LATENCY as LATENCY,
+    LINKS as LINKS,
     LOSS as LOSS,
     NOISE as NOISE,
     PAIR as PAIR,

@@ -6,7 +6,7 @@ updates there or only relays, `advance` which place follows, and `move_cost` wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import PLACE, WALK, Part, uniform
+from roundelay.kernels.checks import whole_number
 from roundelay.kernels.random import uniforms_of_agents
 from roundelay.networks.graph import Network
 from roundelay.registry import register
 
 Integers = NDArray[np.int64]
+Matrix = NDArray[np.float64]
 
 
 class Walk(Protocol):
@@ -33,6 +35,27 @@ class Walk(Protocol):
 
     def first_places(self, network: Network, seed: int, tokens: int) -> Integers:
         """Where each token starts."""
+
+
+def walked(walk: Walk, network: Network, seed: int, hops: int, tokens: int = 1) -> Iterator[tuple[int, bool]]:
+    """Who holds the token at each hop, and whether that agent works there; several tokens move in turn.
+
+    A walk depends on the seed and on the visits, never on the data; so it can be made ahead of a run.
+    """
+    part = walk.part(network)
+    functions, numbers = dict(part.functions), part.numbers
+    places = [int(place) for place in walk.first_places(network, seed, tokens)]
+    visits = np.zeros(network.agents, np.int64)
+    for hop in range(hops):
+        token = hop % tokens
+        if hop >= tokens:  # the first visit is in place
+            places[token] = int(functions["advance"](numbers, seed, hop, places[token], visits))
+        agent, works = (
+            int(functions["agent_at"](numbers, places[token])),
+            bool(functions["works"](numbers, places[token])),
+        )
+        yield agent, works
+        visits[agent] += works
 
 
 # ---------------------------------------------------------------- the tour
@@ -130,7 +153,7 @@ def move_cost_on_graph(walk: GraphNumbers, place: int, following: int) -> int:
     return walk.self_loop_cost if place == following else 1
 
 
-def advance_metropolis(walk: GraphNumbers, seed: int, hop: int, place: int, visits: Integers) -> int:
+def advance_metropolis(walk: GraphNumbers | MixedNumbers, seed: int, hop: int, place: int, visits: Integers) -> int:
     """P_ij = 1/max(d_i + 1, d_j + 1): propose one of the d_i + 1 nearest, accept with (d_i + 1)/(d_j + 1)."""
     begin = walk.starts[place]
     degree = walk.starts[place + 1] - begin
@@ -179,6 +202,23 @@ def advance_least_visited(walk: GraphNumbers, seed: int, hop: int, place: int, v
     return place
 
 
+def uniform_chances(network: Network, loops: int) -> Matrix:
+    """P_ij = 1/(d_i + loops) for each neighbour j, and for i itself where there is a loop."""
+    chances = np.zeros((network.agents, network.agents))
+    chances[network.edges[:, 0], network.edges[:, 1]] = chances[network.edges[:, 1], network.edges[:, 0]] = 1.0
+    np.fill_diagonal(chances, float(loops or network.agents == 1))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True), np.float64)
+
+
+def metropolis_chances(network: Network) -> Matrix:
+    """P_ij = 1/max(d_i + 1, d_j + 1), and P_ii the rest."""
+    proposed = uniform_chances(network, 1)
+    chances = np.minimum(proposed, proposed.T)
+    np.fill_diagonal(chances, 0.0)
+    np.fill_diagonal(chances, 1.0 - chances.sum(axis=1))
+    return chances
+
+
 def _graph_part(network: Network, advance: Callable[..., int], self_loops_free: bool) -> Part:
     numbers = GraphNumbers(network.neighbour_starts, network.neighbours, 0 if self_loops_free else 1)
     return Part(
@@ -217,6 +257,10 @@ class MetropolisWalk:
         """Distinct agents at random."""
         return _distinct_agents(network, seed, tokens)
 
+    def chances(self, network: Network) -> Matrix:
+        """P_ij, with which the token goes from i to j."""
+        return metropolis_chances(network)
+
 
 @register(Walk, "uniform")
 @dataclass(frozen=True)
@@ -232,6 +276,10 @@ class UniformWalk:
     def first_places(self, network: Network, seed: int, tokens: int) -> Integers:
         """Distinct agents at random."""
         return _distinct_agents(network, seed, tokens)
+
+    def chances(self, network: Network) -> Matrix:
+        """P_ij, with which the token goes from i to j."""
+        return uniform_chances(network, 0)
 
 
 @register(Walk, "closed-uniform")
@@ -250,6 +298,10 @@ class ClosedUniformWalk:
         """Distinct agents at random."""
         return _distinct_agents(network, seed, tokens)
 
+    def chances(self, network: Network) -> Matrix:
+        """P_ij, with which the token goes from i to j."""
+        return uniform_chances(network, 1)
+
 
 @register(Walk, "least-visited")
 @dataclass(frozen=True)
@@ -262,6 +314,77 @@ class LeastVisitedWalk:
     def part(self, network: Network) -> Part:
         """The walk's kernel functions and numbers."""
         return _graph_part(network, advance_least_visited, self.self_loops_free)
+
+    def first_places(self, network: Network, seed: int, tokens: int) -> Integers:
+        """Distinct agents at random."""
+        return _distinct_agents(network, seed, tokens)
+
+
+# ---------------------------------------------------------------- a walk that mixes between two visits
+
+
+class MixedNumbers(NamedTuple):
+    """As `GraphNumbers`; a place is an agent, plus N for each step since the last visit."""
+
+    starts: Integers
+    neighbours: Integers
+    self_loop_cost: int
+    steps: int
+
+
+def agent_at_mixed(walk: MixedNumbers, place: int) -> int:
+    """The agent at this place."""
+    return place % (walk.starts.shape[0] - 1)
+
+
+def works_when_mixed(walk: MixedNumbers, place: int) -> bool:
+    """In between agents only relay."""
+    return place < walk.starts.shape[0] - 1
+
+
+def advance_mixing(walk: MixedNumbers, seed: int, hop: int, place: int, visits: Integers) -> int:
+    """One step of the Metropolis walk, counted."""
+    agents = walk.starts.shape[0] - 1
+    step = (place // agents + 1) % walk.steps
+    return step * agents + advance_metropolis(walk, seed, hop, place % agents, visits)
+
+
+def move_cost_mixed(walk: MixedNumbers, place: int, following: int) -> int:
+    """One transmission; what staying costs is an option."""
+    agents = walk.starts.shape[0] - 1
+    return walk.self_loop_cost if place % agents == following % agents else 1
+
+
+@register(Walk, "mixed")
+@dataclass(frozen=True)
+class MixedWalk:
+    """The Metropolis walk on which an agent updates only at every `steps`-th step; in between agents only relay.
+
+    After enough steps where the token was is forgotten, and every agent is as likely as any other: as if drawn independently. How many that takes is the network's
+    matter: about 1/(1 − λ₂) with the second eigenvalue λ₂ of the walk; on a complete graph one. Its places count the steps (`is_counted`), which an
+    agent of a real ring does not know of.
+    """
+
+    is_tour: ClassVar[bool] = False
+    is_counted: ClassVar[bool] = True
+    steps: int = 1
+    self_loops_free: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number("steps", self.steps, least=1)
+
+    def part(self, network: Network) -> Part:
+        """The walk's kernel functions and numbers."""
+        cost = 0 if self.self_loops_free else 1
+        return Part(
+            (
+                ("agent_at", agent_at_mixed),
+                ("works", works_when_mixed),
+                ("advance", advance_mixing),
+                ("move_cost", move_cost_mixed),
+            ),
+            MixedNumbers(network.neighbour_starts, network.neighbours, cost, int(self.steps)),
+        )
 
     def first_places(self, network: Network, seed: int, tokens: int) -> Integers:
         """Distinct agents at random."""

@@ -11,6 +11,11 @@ from roundelay.problems.logistic import (
     Logistic as Logistic,
     paper_logistic as paper_logistic,
 )
+from roundelay.problems.losses import (
+    Huber as Huber,
+    Poisson as Poisson,
+    SmoothedHinge as SmoothedHinge,
+)
 from roundelay.problems.moved import (
     MovedProblem as MovedProblem,
     begun_at as begun_at,
@@ -29,4 +34,11 @@ from roundelay.problems.regularisers import (
 )
 from roundelay.problems.row_problem import (
     RowProblem as RowProblem,
+)
+from roundelay.problems.torch_modules import (
+    TorchProblem as TorchProblem,
+)
+from roundelay.problems.with_corners import (
+    Hinge as Hinge,
+    Quantile as Quantile,
 )

@@ -1,10 +1,11 @@
-"""A problem from plain Python functions."""
+"""Problems that only the Python engine runs, and one from plain Python functions."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,33 +24,95 @@ Prox = Callable[[Vector, float], Vector]
 LOOK_FOR_IT = object()
 
 
-class CallableNumbers(NamedTuple):
+class PythonNumbers(NamedTuple):
     """The problem itself, and the place of every agent's functions in it: only the Python engine runs these kernels."""
 
     problem: Any
     place: Integers
 
 
-def minimise(problem: CallableNumbers, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
+def minimise(problem: PythonNumbers, i: int, w: Vector, penalty: float, start: Vector, out: Vector) -> None:
     """argmin f_i(x) + penalty/2 ‖x‖² − w'x = prox_i(w/penalty, penalty)."""
     for d in each(DIM):
         out[d] = w[d]  # where a run diverges there is nothing to solve: let the loop see it
     if np.isfinite(w).all():
-        answer = problem.problem.prox(int(problem.place[i]), w / penalty, penalty, start)
+        answer = problem.problem.prox_from(int(problem.place[i]), w / penalty, penalty, start)
         for d in each(DIM):
             out[d] = answer[d]
 
 
-def gradient(problem: CallableNumbers, i: int, x: Vector, out: Vector) -> None:
+def gradient(problem: PythonNumbers, i: int, x: Vector, out: Vector) -> None:
     """∇f_i(x)."""
-    # Unchecked: the loop calls what is not finite divergence.
-    answer = problem.problem.gradient_of[problem.place[i]](x)
+    answer = problem.problem.slope(int(problem.place[i]), x)
     for d in each(DIM):
         out[d] = answer[d]
 
 
+class PythonProblem(ProblemBase):
+    """Functions that only Python can call: all else follows from `slope` and `value` of one agent."""
+
+    why_not_compiled: ClassVar[str]
+
+    @abstractmethod
+    def slope(self, agent: int, x: Vector) -> Vector:
+        """∇f_i(x), unchecked: a run calls what is not finite divergence."""
+
+    @abstractmethod
+    def value(self, agent: int, x: Vector) -> float:
+        """f_i(x)."""
+
+    def prox_from(self, agent: int, v: Vector, penalty: float, start: Vector) -> Vector:
+        """argmin_x f_i(x) + penalty/2 ‖x − v‖², looked for from a start."""
+        return prox_by_root(self, agent, v, penalty, start)
+
+    def gradient(self, agent: int, x: Vector) -> Vector:
+        """∇f_i(x)."""
+        check_agent(agent, self.agents)
+        return self._checked(self.slope(agent, x), agent, "gradient", (self.dim,))
+
+    def prox(self, agent: int, v: Vector, penalty: float, start: Vector | None = None) -> Vector:
+        """argmin_x f_i(x) + penalty/2 ‖x − v‖²."""
+        check_agent(agent, self.agents)
+        check_penalty(penalty)
+        return self.prox_from(agent, v, penalty, v if start is None else start)
+
+    def values(self, points: Matrix) -> Vector:
+        """f_i(x_i) of all agents, each at its own point."""
+        return np.array([self.value(agent, points[agent]) for agent in range(self.agents)])
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """∇f_i(x_i) of all agents, each at its own point."""
+        return np.array([self.gradient(agent, points[agent]) for agent in range(self.agents)])
+
+    def kernel(self) -> Part:
+        """What the Python engine runs."""
+        return Part(
+            (("minimise", minimise), ("gradient", gradient)),
+            PythonNumbers(self, np.arange(self.agents)),
+            why_not_compiled=self.why_not_compiled,
+            per_agent=("place",),
+        )
+
+    def _checked(self, answer: Any, agent: int, what: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        try:
+            array = np.asarray(answer, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The {what} of agent {agent} is not made of numbers ({error}): check the function."
+            ) from None
+        if array.shape != shape:
+            raise ValueError(
+                f"The {what} of agent {agent} has the shape {array.shape} instead of {shape}: check the function."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"The {what} of agent {agent} is not finite: check the function, or start nearer to a solution."
+            )
+        return array
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CallableProblem(ProblemBase):
+class CallableProblem(PythonProblem):
     """f_i from plain Python functions, run by the Python engine.
 
     `gradient_of` holds one function x → ∇f_i(x) for each agent and `dim` is p. Optional, one for each
@@ -61,6 +124,8 @@ class CallableProblem(ProblemBase):
     it is needed; a point that is stationary but no minimum is refused, and of several minima it is one of them, perhaps not
     the least.
     """
+
+    why_not_compiled: ClassVar[str] = "the problem is made of plain Python functions, which can't be compiled"
 
     gradient_of: Sequence[Gradient]
     dim: int
@@ -119,10 +184,9 @@ class CallableProblem(ProblemBase):
             )
         return float(self._checked(self.value_of[agent](x), agent, "value", ()))
 
-    def gradient(self, agent: int, x: Vector) -> Vector:
-        """∇f_i(x)."""
-        check_agent(agent, self.agents)
-        return self._checked(self.gradient_of[agent](x), agent, "gradient", (self.dim,))
+    def slope(self, agent: int, x: Vector) -> Vector:
+        """∇f_i(x) as the function gives it."""
+        return self.gradient_of[agent](x)
 
     def hessian(self, agent: int, x: Vector) -> Matrix:
         """∇²f_i(x)."""
@@ -133,44 +197,8 @@ class CallableProblem(ProblemBase):
             )
         return self._checked(self.hessian_of[agent](x), agent, "Hessian", (self.dim, self.dim))
 
-    def prox(self, agent: int, v: Vector, penalty: float, start: Vector | None = None) -> Vector:
-        """argmin_x f_i(x) + penalty/2 ‖x − v‖²: yours where given, otherwise scipy's root of the gradient."""
-        check_agent(agent, self.agents)
-        check_penalty(penalty)
+    def prox_from(self, agent: int, v: Vector, penalty: float, start: Vector) -> Vector:
+        """Yours where given, otherwise scipy's root of the gradient."""
         if self.prox_of is not None:
             return self._checked(self.prox_of[agent](v, penalty), agent, "prox", (self.dim,))
-        return prox_by_root(self, agent, v, penalty, v if start is None else start)
-
-    def values(self, points: Matrix) -> Vector:
-        """f_i(x_i) of all agents, each at its own point."""
-        return np.array([self.value(agent, points[agent]) for agent in range(self.agents)])
-
-    def gradients(self, points: Matrix) -> Matrix:
-        """∇f_i(x_i) of all agents, each at its own point."""
-        return np.array([self.gradient(agent, points[agent]) for agent in range(self.agents)])
-
-    def kernel(self) -> Part:
-        """What the Python engine runs."""
-        return Part(
-            (("minimise", minimise), ("gradient", gradient)),
-            CallableNumbers(self, np.arange(self.agents)),
-            why_not_compiled="the problem is made of plain Python functions, which can't be compiled",
-            per_agent=("place",),
-        )
-
-    def _checked(self, answer: Any, agent: int, what: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        try:
-            array = np.asarray(answer, np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"The {what} of agent {agent} is not made of numbers ({error}): check the function."
-            ) from None
-        if array.shape != shape:
-            raise ValueError(
-                f"The {what} of agent {agent} has the shape {array.shape} instead of {shape}: check the function."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(
-                f"The {what} of agent {agent} is not finite: check the function, or start nearer to a solution."
-            )
-        return array
+        return super().prox_from(agent, v, penalty, start)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,19 +15,20 @@ from roundelay.kernels import Cube, Matrix, Numbers, Part, Vector, dot
 from roundelay.problems.problem import LogisticRows
 from roundelay.problems.row_kernel import FUNCTIONS, PER_AGENT, RowNumbers
 from roundelay.problems.row_problem import Loss, RowProblem
-from roundelay.problems.rows import Rows, Weights, check_sizes, read_rows
+from roundelay.problems.rows import Rows, SparseRows, Weights, check_sizes, read_rows
 from roundelay.problems.solving import MOST_FACTORED, newton, widths_of
 from roundelay.registry import register
 
 
 def row_slope(problem: RowNumbers, i: int, j: int, x: Vector) -> float:
-    """The number that row j is multiplied by in ∇f_i(x): −scale·σ(−margin), where the rows have their labels in them."""
-    return -problem.row_scale[i] / (1.0 + math.exp(min(dot(problem.rows[j], x), 700.0)))
+    """The number that row j is multiplied by in ∇f_i(x): −scale·t·σ(−margin)."""
+    label = problem.targets[j]
+    return -problem.row_scale[i] * label / (1.0 + math.exp(min(label * dot(problem.rows[j], x), 700.0)))
 
 
 def row_curvature(problem: RowNumbers, i: int, j: int, x: Vector) -> float:
     """scale·σ(−margin)·σ(margin)."""
-    likelihood = 1.0 / (1.0 + math.exp(min(dot(problem.rows[j], x), 700.0)))
+    likelihood = 1.0 / (1.0 + math.exp(min(problem.targets[j] * dot(problem.rows[j], x), 700.0)))
     return problem.row_scale[i] * likelihood * (1.0 - likelihood)
 
 
@@ -45,6 +46,15 @@ def logistic_curvature(own: Numbers, prediction: Vector, label: Vector) -> Vecto
     """ℓ''(u, t) = σ(tu)(1 − σ(tu))."""
     chance = _sigmoid(label * prediction)
     return chance * (1.0 - chance)
+
+
+def logistic_all_three(own: Numbers, prediction: Vector, label: Vector) -> tuple[Vector, Vector, Vector]:
+    """The same by one exponential: with e = exp(−|m|) of the margin m, σ(−m) is e/(1 + e) or 1/(1 + e), and ℓ'' is e/(1 + e)²."""
+    margin = label * prediction
+    small = np.exp(-np.abs(margin))
+    whole = 1.0 + small
+    missed = np.where(margin >= 0.0, small, 1.0) / whole
+    return np.log1p(small) - np.minimum(margin, 0.0), -label * missed, small / whole / whole
 
 
 @register(RowProblem, "logistic")
@@ -65,22 +75,13 @@ class Logistic(RowProblem):
     weights: Weights = "equal"
     separable: bool = False
 
-    loss: ClassVar[Loss] = Loss(logistic_loss, logistic_slope, logistic_curvature)
+    loss: ClassVar[Loss] = Loss(logistic_loss, logistic_slope, logistic_curvature, logistic_all_three)
     most_curvature: ClassVar[float] = 0.25
     model: ClassVar[str] = "a logistic model"
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rows = self.rows
-        strange = np.flatnonzero(np.abs(rows.targets) != 1.0)
-        if len(strange):
-            row = int(strange[0])
-            agent = int(rows.owners[row])
-            raise ValueError(
-                f"Agent {agent} has the label {rows.targets[row]:g} in row {row - rows.starts[agent]}: labels must be -1 or 1 "
-                "(from 0 and 1 they come by 2 * labels - 1)."
-            )
         if not self.separable and self.ridge == 0.0:
             _ = self.optimum  # finds out now whether there is one
 
@@ -99,25 +100,28 @@ class Logistic(RowProblem):
         """The data, checked, end to end."""
         return read_rows(self.features, self.labels)
 
-    @cached_property
+    @property
     def signed(self) -> Matrix:
         """The rows t_ij·o_ij."""
-        return np.ascontiguousarray(self.rows.features * self.rows.targets[:, None])
+        return self.rows.multiplied(self.rows.targets)
 
     @property
-    def logistic_rows(self) -> LogisticRows:
-        """The rows t_ij·o_ij, which an attack may find one by one."""
+    def logistic_rows(self) -> LogisticRows | None:
+        """The rows t_ij·o_ij, which an attack may find one by one; sparse ones are not held against what it finds."""
+        if self.rows.is_sparse:
+            return None
         return LogisticRows(self.signed, self.rows.starts, self.ridge)
 
     def minimiser(self) -> Vector:
         """x*, the minimiser of Σ f_i (that of least norm, where there are several)."""
 
         def slope(x: Vector) -> Vector:
-            if self.ridge == 0.0 and (self.signed @ x > 0.0).all():
+            margins = self.rows.targets * (self.rows.features @ x)
+            if self.ridge == 0.0 and (margins >= 0.0).all() and (margins > 0.0).any():
                 raise ValueError(self._separable())
             return self.total_gradient(x)
 
-        x, converged = newton(slope, self.curvature_at, self.signed, np.zeros(self.dim))
+        x, converged = newton(slope, self.curvature_at, self.rows.features, np.zeros(self.dim))
         # Where the loss is flat in some direction, that may be a minimiser at infinity.
         flat = False
         if self.ridge == 0.0 and self.dim <= MOST_FACTORED:
@@ -132,13 +136,15 @@ class Logistic(RowProblem):
                 "or add a ridge, for instance ridge=1e-3."
             )
         if flat:  # of all minimisers, the one of least norm
-            x = np.asarray(np.linalg.lstsq(self.signed, self.signed @ x, rcond=None)[0], np.float64)
+            x = np.asarray(np.linalg.lstsq(self.rows.features, self.rows.features @ x, rcond=None)[0], np.float64)
         return x
 
     def kernel(self) -> Part:
-        """What the engines run: the rows have their labels in them."""
+        """What the engines run."""
+        if isinstance(self.rows, SparseRows):
+            return self.sparse_part(self.rows)
         of_row = (("row_slope", row_slope), ("row_curvature", row_curvature))
-        return Part((*FUNCTIONS, *of_row), self.row_numbers(self.signed), per_agent=PER_AGENT)
+        return Part((*FUNCTIONS, *of_row), self.row_numbers(self.rows.features), per_agent=PER_AGENT)
 
     def _separable(self) -> str:
         return (
@@ -158,29 +164,39 @@ def _paper_rows(agents: int, samples: int, dim: int, seed: int) -> tuple[Cube, M
     truth = generator.standard_normal(dim)
     features = generator.standard_normal((agents, samples, dim))
     chance = 1.0 / (1.0 + np.exp(-features @ truth))
-    return features, np.where(generator.random((agents, samples)) <= chance, 1.0, -1.0)
+    rows = features, np.where(generator.random((agents, samples)) <= chance, 1.0, -1.0)
+    for array in rows:
+        array.setflags(write=False)  # so that the problem does not copy it
+    return rows
 
 
 def _sigmoid(u: Vector) -> Vector:
     return np.exp(-np.logaddexp(0.0, -u))
 
 
-def _can_be_separated(signed: Matrix) -> bool:
-    """Whether some plane has every row on its right side or on it, and at least one truly beside it."""
+def _can_be_separated(signed: Any) -> bool:
+    """Whether some plane has every row, full or sparse, on its right side or on it, and at least one truly beside it."""
     from scipy.optimize import linprog  # late: it takes half a second and is hardly ever needed
 
     # Neither the units of a feature nor the length of a row make a difference, and zeros say nothing.
-    rows = signed[:, signed.any(axis=0)]
-    rows = rows / np.abs(rows).max(axis=0, initial=0.0)
-    rows = rows[rows.any(axis=1)]
-    if not rows.size:
+    rows = _scaled(_scaled(signed, axis=0), axis=1)
+    if 0 in rows.shape:
         return False
-    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
     answer = linprog(
         -rows.sum(axis=0),
         A_ub=-rows,
-        b_ub=np.zeros(len(rows)),
+        b_ub=np.zeros(rows.shape[0]),
         bounds=[(-1.0, 1.0)] * rows.shape[1],
         options={"primal_feasibility_tolerance": 1e-10},
     )
     return answer.status == 0 and bool((rows @ answer.x).max() > 1e-6)
+
+
+def _scaled(rows: Any, axis: int) -> Any:
+    """Those columns (axis 0) or rows (axis 1) that are not all zeros, their largest number 1."""
+    sizes = abs(rows).max(axis=axis) if 0 not in rows.shape else np.zeros(rows.shape[1 - axis])
+    sizes = sizes.toarray().ravel() if hasattr(sizes, "toarray") else sizes
+    kept = sizes > 0.0
+    factors = 1.0 / sizes[kept]
+    scaled = rows[:, kept] * factors if axis == 0 else rows[kept] * factors[:, None]
+    return scaled.tocsr() if hasattr(scaled, "tocsr") else scaled

@@ -103,6 +103,11 @@ class MovedProblem(ProblemBase):
         return self.inner.has_values
 
     @property
+    def has_gradients(self) -> bool:  # type: ignore[override]
+        """As it is from the old origin."""
+        return self.inner.has_gradients
+
+    @property
     def has_hessians(self) -> bool:
         """As it is from the old origin."""
         return self.inner.has_hessians
@@ -152,6 +157,7 @@ class MovedProblem(ProblemBase):
             tuple(pair for pair in WRAPPED if pair[0] in offered),
             MovedNumbers(inner.numbers, np.array(self.origin)),
             inner.literals,
+            inner.hints,
             inner.why_not_compiled,
             inner=inner,
         )

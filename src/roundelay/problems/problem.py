@@ -80,6 +80,10 @@ class Problem(Protocol):
         """Whether f_i(x) can be asked for."""
 
     @property
+    def has_gradients(self) -> bool:
+        """Whether ∇f_i(x) can be asked for."""
+
+    @property
     def has_hessians(self) -> bool:
         """Whether ∇²f_i(x) can be asked for."""
 
@@ -107,6 +111,7 @@ class ProblemBase(ABC):
     """
 
     is_quadratic: ClassVar[bool] = False
+    has_gradients: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         """A dataclass writes no `__repr__` where there is one: so one that forgets repr=False does not print its data either."""
@@ -209,7 +214,8 @@ class ProblemBase(ABC):
         Runs without a minimiser are measured by the norm of the gradient and by the objective.
         """
         other = copy(self)
-        vars(other)["optimum"] = known_optimum(self, optimum)
+        # Told apart from one that was only looked for: runs are measured by it.
+        vars(other)["optimum"] = vars(other)["given_optimum"] = known_optimum(self, optimum)
         return other
 
     def kernel_at(self, place: int, agents: int) -> Part:
@@ -245,7 +251,8 @@ def known_optimum(problem: Problem, optimum: ArrayLike | None) -> Vector:
             f"The optimum has the shape {x.shape}, or numbers that are not finite: give one finite number for each of the "
             f"{problem.dim} unknowns, or None to do without."
         )
-    check_minimum(problem, lambda point: total_gradient(problem, point), x)
+    if problem.has_gradients:
+        check_minimum(problem, lambda point: total_gradient(problem, point), x)
     x.setflags(write=False)
     return x
 
@@ -253,10 +260,13 @@ def known_optimum(problem: Problem, optimum: ArrayLike | None) -> Vector:
 def has_optimum(problem: Problem) -> bool:
     """Whether there is a minimiser to measure a run by: not where it was said that there is none. Nobody looks for it.
 
-    A fit, whose `known_optimum` nobody looks for, is measured by where it has ended.
+    A fit, whose `known_optimum` nobody looks for, is measured by where it has ended. Functions with corners may have several
+    minimisers: whether there is one is found out.
     """
     if hasattr(problem, "known_optimum"):
         return True
+    if not getattr(problem, "has_gradients", True):
+        return bool(np.isfinite(problem.optimum).all())
     known = vars(problem).get("optimum") if hasattr(problem, "__dict__") else None
     return known is None or bool(np.isfinite(known).all())
 
@@ -287,6 +297,19 @@ def check_penalty(penalty: float) -> None:
     """A penalty is a positive, finite number."""
     if not (np.isfinite(penalty) and penalty > 0.0):
         raise ValueError(f"The penalty is {penalty}: a proximal step needs a positive, finite penalty.")
+
+
+# From so many unknowns on no matrix of p × p numbers is made.
+MOST_IN_A_MATRIX = 20_000
+
+
+def check_matrix(dim: int) -> None:
+    """A matrix of p × p numbers must fit into memory."""
+    if dim > MOST_IN_A_MATRIX:
+        raise ValueError(
+            f"A Hessian of {dim:,} unknowns is a matrix of {8e-9 * dim**2:,.0f} GB, which is not formed: use what asks for products with it "
+            "or for gradients alone, such as roundelay.ConjugateGradients(), roundelay.LBFGS() or a method with a token."
+        )
 
 
 def check_agent(agent: int, agents: int) -> None:

@@ -75,9 +75,11 @@ def record_weight(problem: RowNumbers, i: int) -> float:
 
 
 def fetch(problem: RowNumbers, i: int) -> None:
-    """Ask for agent i's rows, one request for each 64 bytes."""
+    """Ask for agent i's rows and targets, one request for each 64 bytes."""
     for j in range(problem.row_starts[i], problem.row_starts[i + 1], max(8 // DIM, 1)):
         prefetch(problem.rows, j)
+    for j in range(problem.row_starts[i], problem.row_starts[i + 1], 8):
+        prefetch(problem.targets, j)
 
 
 def gradient(problem: RowNumbers, i: int, x: Vector, out: Vector) -> None:

@@ -161,6 +161,8 @@ def newton(slope: Slope, bend: Bend, rows: Matrix, start: Vector, width: float =
     g, before = slope(x), 1.0
     for _ in range(1000):
         step = newton_step(bend(x), g)
+        if not np.isfinite(step).all():  # where there is no curvature left to go by
+            return x, False
         change = np.abs(rows @ step).max() / width
         shorter, longer, length = 0.0, 0.0, 1.0
         for _trial in range(60):
@@ -186,7 +188,8 @@ def newton_step(hessian: Any, g: Vector) -> Vector:
     if not isinstance(hessian, np.ndarray):
         from scipy.sparse.linalg import cg
 
-        return np.asarray(cg(hessian, g, rtol=1e-12, maxiter=10 * len(g))[0], np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(cg(hessian, g, rtol=1e-12, maxiter=10 * len(g))[0], np.float64)
     widths = widths_of(hessian)
     scaled = hessian / np.outer(widths, widths)
     if len(g) > MOST_DENSE:  # a tenth of the time, where there is a factor

@@ -17,7 +17,7 @@ MOST_PLACES = 14
 MOST_ARCS = 200_000
 """Beyond this, building the model takes longer than most searches are given."""
 
-HOW_TO_INSTALL = "OR-Tools, which could settle it, is not installed (pip install roundelay[exact])"
+HOW_TO_INSTALL = "OR-Tools, which could settle it, is not installed (pip install 'roundelay[exact]')"
 
 
 def cheapest_round(costs: NDArray[np.float64]) -> NDArray[np.int64] | None:
