@@ -103,9 +103,22 @@ def by_reference(algorithm: Any, problem: Any, run: Trace, seed: int = 5) -> den
     regulariser = dense_regulariser(getattr(algorithm, "regulariser", NoRegulariser()))
     if isinstance(algorithm, rl.WPG):
         return dense.wpg(agents, order, algorithm.alpha, hops, zero, regulariser)
+    if isinstance(algorithm, rl.PointSAGA):
+        return dense.point_saga(agents, order, algorithm.gamma, hops, zero)
+    if isinstance(algorithm, rl.ProxDFinito):
+        return dense.prox_dfinito(agents, order, algorithm.alpha, algorithm.theta, hops, regulariser)
+    if isinstance(algorithm, rl.AcceleratedToken):
+        return dense.accelerated_token(agents, order, algorithm.mu, algorithm.L, hops)
     if isinstance(algorithm, rl.IncrementalGradient):
         steps = algorithm.alpha / (1.0 + _turns(order)) ** algorithm.decay
         return dense.incremental_gradient(agents, order, steps, hops, zero)
+    if isinstance(algorithm, rl.PrivateIncrementalGradient):
+        steps, omegas = algorithm.alpha / (1.0 + _turns(order)) ** algorithm.decay, np.zeros((hops, dim))
+        for k, i in enumerate(order):
+            normals(seed, int(i), k, PRIMAL, omegas[k])
+        omegas *= algorithm.sigma
+        cut = (algorithm.clip_row, algorithm.clip_slope)
+        return dense.private_incremental_gradient(agents, order, steps, omegas, *cut, hops, zero)
     if isinstance(algorithm, rl.SIADMM):
         estimate = _batch_gradient(problem, algorithm.batch, seed)
         return dense.stochastic_admm(agents, order, algorithm.rho, algorithm.c_tau, algorithm.c_gamma, estimate, hops)

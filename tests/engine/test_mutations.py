@@ -18,6 +18,8 @@ AGENTS = 7
 HOPS = 4 * AGENTS
 START = rl.UniformStart(0.0, 10.0)
 
+PRIVATE = rl.PrivateIncrementalGradient(0.1, 0.2, 0.4, 0.1, 0.6)
+
 # (algorithm, slot, what stands there, what stands there instead)
 ADMM = [
     ("visit", "y[i, d] += along", "y[i, d] -= along"),
@@ -57,10 +59,34 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (rl.WPG(), "visit", "z[d] - alpha * slope[d]", "z[d] + alpha * slope[d]"),
     (rl.WPG(), "visit", "own - states.share[i, d]", "own + states.share[i, d]"),
     (rl.WPG(), "visit", "gradient(problem, i, z, slope)", "gradient(problem, i, states.x[i], slope)"),
+    # Point-SAGA.
+    (rl.PointSAGA(0.1), "visit", "(states.y[i, d] - mean[d])", "(states.y[i, d] + mean[d])"),
+    (rl.PointSAGA(0.1), "visit", "pull[d] - rho * new[d]", "pull[d] - new[d]"),
+    (rl.PointSAGA(0.1), "visit", "(slope - states.y[i, d]) * inverse_agents", "(slope - states.y[i, d])"),
+    (rl.PointSAGA(0.1), "visit", "states.y[i, d] = slope", "states.y[i, d] = slope + mean[d]"),
+    # Prox-DFinito.
+    (rl.ProxDFinito(0.1, 0.7), "visit", "method.theta * (token[d] - states.share[i, d])", "(token[d] - states.share[i, d])"),
+    (rl.ProxDFinito(0.1, 0.7), "visit", "method.theta * change", "change"),
+    (rl.ProxDFinito(0.1, 0.7), "visit", "change * inverse_agents", "method.theta * change * inverse_agents"),
+    (rl.ProxDFinito(0.1, 0.7), "visit", "- method.alpha * slope[d]", "+ method.alpha * slope[d]"),
+    (rl.ProxDFinito(0.1, 0.7), "visit", "if at.turn > 0:", "if at.turn > 1:"),
+    (rl.ProxDFinito(0.1, 0.7, rl.L1(3.0)), "estimate", "method.alpha / agents", "method.alpha"),
+    # The accelerated token.
+    (rl.AcceleratedToken(0.5, 12.0), "visit", "- alpha * change", "+ alpha * change"),
+    (rl.AcceleratedToken(0.5, 12.0), "visit", "slope[d] - method.mu", "slope[d] + method.mu"),
+    (rl.AcceleratedToken(0.5, 12.0), "visit", "16.0 * method.kappa", "4.0 * method.kappa"),
+    (rl.AcceleratedToken(0.5, 12.0), "visit", "weight * (token[d]", "(token[d]"),
+    (rl.AcceleratedToken(0.5, 12.0), "visit", "1.0 / (method.mu + eta)", "1.0 / eta"),
     # Incremental gradient.
     (rl.IncrementalGradient(decay=0.6), "visit", "token[d] - step", "token[d] + step"),
     (rl.IncrementalGradient(decay=0.6), "visit", "turn + 1.0", "turn + 2.0"),
     (rl.IncrementalGradient(decay=0.6), "visit", "method.alpha / ", "method.alpha * "),
+    # The same with noise: rows not cut, slopes cut on one side, the noise with its step or its sign wrong.
+    (PRIVATE, "visit", "shrink * token[d]", "token[d]"),
+    (PRIVATE, "visit", "shrink * factor", "factor"),
+    (PRIVATE, "visit", "max(row_slope(problem, i, j, seen), -limit)", "row_slope(problem, i, j, seen)"),
+    (PRIVATE, "visit", "slope[d] + method.sigma", "slope[d] - method.sigma"),
+    (PRIVATE, "visit", "turn + 1.0", "turn + 2.0"),
     # sI-ADMM.
     (rl.SIADMM(batch=3), "step_sizes", "perturbation.c_gamma / root", "perturbation.c_gamma * root"),
     (rl.SIADMM(batch=3), "step_sizes", "turn + 1.0", "turn + 2.0"),
@@ -101,5 +127,6 @@ def test_every_algorithm_has_at_least_three_mutations() -> None:
     for algorithm, *_ in MUTATIONS:
         counts[algorithm.name] = counts.get(algorithm.name, 0) + 1
     named = [rl.IADMM, rl.RandomStart, rl.PIADMM1, rl.PIADMM2, rl.WADMM, rl.PWADMM, rl.IPWADMM, rl.WPG]
-    for algorithm in [*named, rl.IncrementalGradient, rl.SIADMM]:
+    named += [rl.PointSAGA, rl.ProxDFinito, rl.AcceleratedToken]
+    for algorithm in [*named, rl.IncrementalGradient, rl.PrivateIncrementalGradient, rl.SIADMM]:
         assert counts[algorithm.name] >= 3

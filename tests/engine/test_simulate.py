@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import roundelay as rl
-from roundelay.engine.assemble import CannotCompileError
+from roundelay.engine import assemble
+from roundelay.engine.assemble import OVER_SOON, SHORT, CannotCompileError
 from tests.engine.support import dense_agents, trace
 from tests.reference import dense
 
@@ -62,6 +63,30 @@ def test_the_history_stays_exact_over_many_laps(problem: rl.LeastSquares, networ
     run = rl.simulate(rl.IADMM(), problem, network, 2000, record=7)
     far = np.linalg.norm(run.x - problem.optimum, axis=1).mean() / np.linalg.norm(problem.optimum)
     assert run.history["error"].iloc[-1] == pytest.approx(far, rel=1e-9, abs=1e-17)
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+def test_rows_far_apart_are_formed_of_the_states_there(
+    engine: Any, problem: rl.LeastSquares, network: rl.Network
+) -> None:
+    """To the last digits, for which sums that are kept up over the laps between are not good enough; the path is the same."""
+    algorithm, marks = rl.IADMM(), [0, 95, 96, 250, 600]
+    rare = rl.simulate(algorithm, problem, network, 600, record=marks, engine=engine)
+    often = rl.simulate(algorithm, problem, network, 600, record=1, engine=engine)
+    np.testing.assert_array_equal(rare.x, often.x)
+    assert list(rare.history["hop"]) == marks
+    for row, hops in enumerate(marks):
+        there = rl.simulate(algorithm, problem, network, hops, engine=engine)
+        far = np.linalg.norm(there.x - problem.optimum, axis=1)
+        spread = np.sqrt(((there.x - there.token) ** 2).sum(axis=1).mean())
+        found = rare.record.error[row], rare.record.consensus[row]
+        np.testing.assert_allclose(found, (far.mean(), spread), rtol=1e-14, atol=0.0)
+    np.testing.assert_allclose(rare.record.accuracy, often.record.accuracy[marks], rtol=1e-9)
+    # Rows that follow close on each other after a while without any are as good.
+    on = rare.extend(30)
+    far = np.linalg.norm(on.x - problem.optimum, axis=1).mean()
+    np.testing.assert_allclose(on.record.error[-1], far, rtol=1e-12)
+    np.testing.assert_allclose(on.record.error[-31], rare.record.error[-1], rtol=1e-14)
 
 
 def test_monitors_agree_with_the_reference(problem: rl.LeastSquares, network: rl.Network) -> None:
@@ -140,7 +165,10 @@ def test_an_interrupt_returns_what_there_is(problem: rl.LeastSquares, network: r
 
 
 def test_auto_picks_an_engine_and_says_why(problem: rl.LeastSquares, network: rl.Network) -> None:
+    assemble._allowance.cache_clear()  # other tests of this process may have used up what Python makes
     run = rl.simulate(rl.IADMM(), problem, network, 10)
+    assert (run.engine, run.engine_reason) == ("python", OVER_SOON)
+    run = rl.simulate(rl.IADMM(), problem, network, SHORT + 1)
     assert (run.engine, run.engine_reason) == ("compiled", "every part of the run can be compiled")
     run = rl.simulate(rl.IADMM(), by_callables(problem), network, 10)
     assert run.engine == "python"

@@ -18,6 +18,7 @@ from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.kernels.random import SEEDS
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
+from roundelay.networks.walks import walked
 from roundelay.problems import Problem, has_optimum
 from roundelay.registry import registered
 
@@ -72,6 +73,8 @@ NEEDS = {
     "row_slope": "gradients of single data rows",
     "record_weight": "what a single record counts",
 }
+ANOTHER = "choose another algorithm, or a problem that has it"
+EXACT = "use a method of exact proximal steps, such as roundelay.IADMM() or roundelay.DADMM(), or a problem that has gradients"
 
 
 def name_of(algorithm: Any) -> str:
@@ -108,16 +111,17 @@ def the_method(algorithm: Any, problem: Problem, network: Network) -> tuple[Any,
         raise ValueError(
             f"The problem has {problem.agents} agents but the network has {network.agents}: make them agree."
         )
-    if hasattr(algorithm, "resolved"):
-        algorithm = algorithm.resolved(problem)
     method = algorithm.parts()
     offered = {slot for slot, _ in problem.kernel().functions}
     for need in method.needs:
         if need not in offered:
             raise ValueError(
                 f"{name_of(algorithm)} needs {NEEDS.get(need, repr(need))}, which a {type(problem).__name__} does not offer: "
-                "choose another algorithm, or a problem that has it."
+                f"{EXACT if need in ('gradient', 'row_slope') and 'minimise' in offered else ANOTHER}."
             )
+    if hasattr(algorithm, "resolved"):
+        algorithm = algorithm.resolved(problem)
+        method = algorithm.parts()
     return algorithm, method
 
 
@@ -179,16 +183,9 @@ def hops_within(
     """
     if budget is None:
         return hops, ""
-    part, allows = method.walk.part(network), budget.allowance(method, problem, hops)
-    functions, numbers, tokens = dict(part.functions), part.numbers, method.tokens
-    places = [int(place) for place in method.walk.first_places(network, seed, tokens)]
-    visits = np.zeros(problem.agents, np.int64)
-    for hop in range(hops):
-        token = hop % tokens
-        if hop >= tokens:  # the first visit is in place
-            places[token] = int(functions["advance"](numbers, seed, hop, places[token], visits))
-        agent = int(functions["agent_at"](numbers, places[token]))
-        if functions["works"](numbers, places[token]):
+    allows, visits = budget.allowance(method, problem, hops), np.zeros(problem.agents, np.int64)
+    for hop, (agent, works) in enumerate(walked(method.walk, network, seed, hops, method.tokens)):
+        if works:
             if not allows(agent, int(visits[agent]) + 1):
                 return hop, f"visit {visits[agent] + 1} of agent {agent}, which is next, would exceed {budget.words}"
             visits[agent] += 1
@@ -197,10 +194,14 @@ def hops_within(
 
 # History rows where the user does not choose.
 ROWS, EARLY_ROWS = 1000, 200
+# A row holds the token: where that is long there are fewer, at most so many numbers in all.
+MOST_NUMBERS = 50_000_000
 
 
-def marks_of(record: int | Sequence[int] | None, hops: int) -> NDArray[np.int64]:
+def marks_of(record: int | Sequence[int] | None, hops: int, dim: int = 1) -> NDArray[np.int64]:
     """The hops at which the history has a row; the last hop always has one."""
+    if record is None and MOST_NUMBERS // dim < ROWS + EARLY_ROWS:
+        record = -(-hops // max(1, MOST_NUMBERS // dim)) or 1
     if record is None:
         every = max(1, hops // ROWS)
         # The rows before the first of them, ever farther apart, are what a run has to show that is ended early.
@@ -363,6 +364,8 @@ def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
             f"{name} sends differences already, so that a channel of differences would change nothing: leave differences out."
         )
     conditions = options.conditions
+    if conditions is not None and conditions.changes:
+        check_changing(method, name, conditions)
     lossy = conditions is not None and conditions.loses and not conditions.resend
     if lossy and method.speeches > 1:
         raise ValueError(
@@ -378,4 +381,33 @@ def check_gossip(options: Options, method: GossipMethod, name: str) -> None:
         raise ValueError(
             "A channel of differences needs every message, or sender and receiver would no longer hold the same: "
             "use resend=True in the network's conditions, or a channel without differences."
+        )
+
+
+def check_changing(method: GossipMethod, name: str, conditions: NetworkConditions) -> None:
+    """Where links come and go a method averages by the weights of the moment, and remembers nothing that went over a link."""
+    instead = "use gradient tracking or DGD, a token method, or a network that stays."
+    if not getattr(method.mixing, "averages", False):
+        raise ValueError(
+            f"{name} does not average over the links that are there, so that it can't go on where links come and go: {instead}"
+        )
+    if method.sends_increments or method.channel.differences or method.channel.censoring is not None:
+        raise ValueError(
+            f"{name} goes by what its neighbours remember of earlier messages, which who was away has not heard: {instead}"
+        )
+    if conditions.loses and not conditions.resend:
+        raise ValueError(
+            "Where links come and go the last message of a neighbour may be long past, and can't stand in for a lost one: "
+            "use resend=True in the network's conditions."
+        )
+
+
+def check_detours(options: Options, method: TokenMethod) -> None:
+    """Where a token looks for another way nobody knows beforehand which it takes."""
+    if options.conditions is None or not options.conditions.detours or method.walk.is_tour:
+        return
+    if options.transcript or options.budget is not None:
+        what = "a transcript" if options.transcript else "a budget of privacy"
+        raise ValueError(
+            f"With `detours` a token's way depends on who is awake, and is not known beforehand as {what} asks: leave `detours` out."
         )

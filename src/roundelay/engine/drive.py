@@ -6,30 +6,25 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from roundelay.engine.assemble import Assembly, CannotCompileError, Prepared, prepare
+from roundelay.engine.assemble import Assembly, CannotCompileError, Prepared, is_from_numba, prepare
 from roundelay.engine.checks import Options, name_of
 from roundelay.engine.monitors import Snapshot
 from roundelay.engine.result import StopKind
 from roundelay.engine.token_loop import ALL_CONTENT, DIVERGED, RUNNING, TOLERANCE_MET
 from roundelay.kernels import Integers, Vector
 from roundelay.networks import Network
-from roundelay.notebook import in_notebook
 from roundelay.problems import Problem
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
+from roundelay.shown.watched import Report, reporting, tell_nobody
 
 # ---------------------------------------------------------------- who interrupts
 
@@ -64,66 +59,6 @@ def deferred_interrupt() -> Iterator[Interrupt]:
         yield interrupt
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-# ---------------------------------------------------------------- who watches
-
-
-Report = Callable[[int, int], None]
-
-PATIENCE = 2.0
-
-
-class Bar:
-    """Shows itself once the work has taken two seconds, and only where somebody watches."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.began = time.monotonic()
-        self.progress: Progress | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        """Report how much is done."""
-        if self.progress is None:
-            notebook = in_notebook() and not sys.stderr.isatty()
-            if time.monotonic() - self.began < PATIENCE or not (notebook or sys.stderr.isatty()):
-                return
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            # In a notebook a line that is written anew, for which no widgets are needed.
-            console = (
-                Console(stderr=True, force_terminal=True, force_jupyter=False, width=79)
-                if notebook
-                else Console(stderr=True)
-            )
-            self.progress = Progress(*columns, console=console, transient=True)
-            self.progress.start()
-            self.progress.add_task(self.title, total=total)
-        self.progress.update(self.progress.task_ids[0], completed=done)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self.progress is not None:
-            self.progress.stop()
-
-
-@contextmanager
-def reporting(progress: Report | bool, title: str) -> Iterator[Report]:
-    """Whom to tell how much is done: a bar that is taken away at the end, a function of the user's, or nobody."""
-    if progress is not True:
-        yield progress if callable(progress) else _tell_nobody
-        return
-    bar = Bar(title)
-    try:
-        yield bar
-    finally:
-        bar.close()
-
-
-def _tell_nobody(done: int, total: int) -> None:
-    """Nobody watches."""
 
 
 # ---------------------------------------------------------------- piece by piece
@@ -189,8 +124,8 @@ class Driver:
 
     def __init__(self, assembly: Assembly, request: Request, steps: int, at_the_end: StopKind) -> None:
         self.assembly, self.request, self.steps, self.at_the_end = assembly, request, steps, at_the_end
-        self._use(prepare(assembly, request.options.engine))
-        self._report: Report = _tell_nobody
+        self._use(prepare(assembly, request.options.engine, steps))
+        self._report: Report = tell_nobody
         self._watched: list[tuple[float, ...]] = []
 
     def _use(self, prepared: Prepared) -> None:
@@ -238,7 +173,7 @@ class Driver:
         try:
             return self.prepared.travel(*self.prepared.numbers, self._key, *state.handed(), until)
         except Exception as error:
-            if self.prepared.engine == "compiled" and type(error).__module__ == "numba.core.errors":
+            if self.prepared.engine == "compiled" and is_from_numba(error):
                 first = next(line for line in [*str(error).splitlines()[1:], str(error)] if line.strip())
                 raise CannotCompileError(
                     f"The compiled engine can't run this: numba says {first.strip()!r}."

@@ -7,24 +7,52 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from roundelay.engine.checks import the_seeds
-from roundelay.engine.drive import Interrupt, Report, reporting
+from roundelay.engine.drive import Interrupt
 from roundelay.engine.result import Run
 from roundelay.kernels import Vector
+from roundelay.shown.notebook import View
+from roundelay.shown.numbers import plural
+from roundelay.shown.show import Shown
+from roundelay.shown.table import table_of
+from roundelay.shown.watched import Report, reporting
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(Shown):
     """One run for each seed, in the order of the seeds; fewer where it was interrupted."""
 
     runs: tuple[Run, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(run.name for run in self.runs))
+        return f"Ensemble({plural(len(self), 'run')} of {names or 'nothing'})"
+
+    def view(self) -> View:
+        """A row for each seed."""
+        import pandas as pd
+
+        rows = [
+            {"seed": run.seed, "ended by": run.stop, "steps": run.steps} | dict(run.history.iloc[-1, 1:])
+            for run in self.runs
+        ]
+        curves = tuple(run.curve(f"seed {run.seed}") for run in self.runs[:5])
+        return View(repr(self), (table_of(pd.DataFrame(rows), "ensemble"),) if rows else (), curves)
+
+    def made(self) -> dict[str, Any]:
+        """Its methods with all parameters, and its seeds."""
+        return {
+            "parameters": "; ".join(dict.fromkeys(str(run.algorithm) for run in self.runs)),
+            "seeds": ", ".join(str(run.seed) for run in self.runs),
+            "data": "; ".join(dict.fromkeys(filter(None, (run.data_in_words for run in self.runs)))),
+        }
 
     def __len__(self) -> int:
         """How many runs there are."""

@@ -124,6 +124,24 @@ def arrive(conditions: Any, links: Any, mixing: Any, i: int) -> None:
     raise NotImplementedError
 
 
+@slot
+def begin_iteration(conditions: Any, links: Any, mixing: Any, seed: int, k: int) -> None:
+    """Slot of the conditions: which links are there in iteration k, and who is awake."""
+    raise NotImplementedError
+
+
+@slot
+def awake(links: Any, i: int) -> bool:
+    """Slot of the conditions: whether agent i takes part in this iteration."""
+    raise NotImplementedError
+
+
+@slot
+def hearers(links: Any, mixing: Any, i: int) -> int:
+    """Slot of the conditions: how many hear what agent i says."""
+    raise NotImplementedError
+
+
 # What fills the slots where a method or the conditions leave them open.
 
 
@@ -168,7 +186,24 @@ def no_arrival_to_time(conditions: Any, links: Any, mixing: Any, i: int) -> None
     """Nothing takes time."""
 
 
+def nothing_changes(conditions: Any, links: Any, mixing: Any, seed: int, k: int) -> None:
+    """All links are there, always."""
+
+
+def always_awake(links: Any, i: int) -> bool:
+    """Nobody sleeps."""
+    return True
+
+
+def all_hear(links: Any, mixing: Any, i: int) -> int:
+    """All neighbours hear what agent i says."""
+    return mixing.starts[i + 1] - mixing.starts[i]
+
+
 DEFAULTS = (
+    ("begin_iteration", nothing_changes),
+    ("awake", always_awake),
+    ("hearers", all_hear),
     ("talks", always_talks),
     ("speaks", all_speak),
     ("listens", all_listen),
@@ -235,6 +270,7 @@ def travel(
                 status = DIVERGED
         if k >= until or status != RUNNING:
             break
+        begin_iteration(conditions, links, mixing, seed, k)
         talking = talks(method, seed, k)
         for exchange in range(EXCHANGES):
             number = k * EXCHANGES + exchange
@@ -243,7 +279,7 @@ def travel(
 
             # Each agent that speaks makes its message, and the channel carries it to those that hear it.
             for i in range(agents):
-                if not speaks(method, i, exchange):
+                if not (speaks(method, i, exchange) and awake(links, i)):
                     mail.sent[i] = 0
                     continue
                 take_turn(conditions, links, seed, i, k, exchange == 0 or not speaks(method, i, 0))
@@ -261,9 +297,9 @@ def travel(
                             channel, seed, i, k, number * VECTORS + v, mail.draft[v], mail.posted[i, v]
                         )
                         sent, weight, fraction = sent | said, weight + more, fraction + rest
-                    hearers = mixing.starts[i + 1] - mixing.starts[i]
-                    numbers += hearers * weight
-                    bits += hearers * fraction
+                    heard_by = hearers(links, mixing, i)
+                    numbers += heard_by * weight
+                    bits += heard_by * fraction
                     mail.sent[i] = sent
                     mail.spoken[i] |= np.uint8(sent)
                     silent -= sent
@@ -279,7 +315,7 @@ def travel(
             for i in range(agents):
                 if talking:
                     arrive(conditions, links, mixing, i)
-                if listens(method, i, exchange):
+                if listens(method, i, exchange) and awake(links, i):
                     if talking:
                         for v in range(VECTORS):
                             collect(links, mixing, mail, i, v, mail.inbox[i, v])

@@ -34,7 +34,7 @@ def run_gossip(request: Request, begun: GossipState | None = None) -> Run:
     check_gossip(options, method, name)
     check_reader(options.reader, problem.agents)
     check_tolerance(options.tolerance, request.problem)
-    marks, mixing = marks_of(options.record, iterations), method.mixing.numbers(network)
+    marks, mixing = marks_of(options.record, iterations, problem.dim), method.mixing.numbers(network)
 
     assembly = gossip_assembly(method, problem, network, mixing, options.conditions)
     driver = Driver(assembly, request, iterations, "iterations")
@@ -130,7 +130,9 @@ class GossipState:
         """A copy of the state, with room for the rows of the iterations that are to follow."""
         state = copied(self)
         log, rows = state.log, state.rows
-        marks = np.append(steps_of_rows(self), self.step + marks_of(None, iterations - self.step)[1:])
+        marks = np.append(
+            steps_of_rows(self), self.step + marks_of(None, iterations - self.step, self.log.means.shape[1])[1:]
+        )
         grown = (
             np.concatenate([old[:rows], np.zeros((len(marks) + 1 - rows, *old.shape[1:]), old.dtype)])
             for old in log[1:]

@@ -82,8 +82,9 @@ class KKTResiduals:
         )
 
     def measure(self, problem: Problem, method: TokenMethod, snapshot: Snapshot) -> tuple[float, ...]:
-        """The three residuals."""
-        gradient_gap = np.linalg.norm(problem.gradients(snapshot.x) - snapshot.y, axis=1).max()
+        """The three residuals; without gradients the first is not a number."""
+        slopes = problem.gradients(snapshot.x) if problem.has_gradients else np.nan
+        gradient_gap = np.linalg.norm(slopes - snapshot.y, axis=1).max()
         # With a regulariser Σ y_i need not vanish; it must lie in the subgradient of −r instead.
         multipliers = np.linalg.norm(_outside_subgradient(method, snapshot.z, -snapshot.y.sum(axis=0)))
         consensus = np.linalg.norm(snapshot.z - snapshot.x, axis=1).max()

@@ -18,6 +18,7 @@ from roundelay.links.crossing import LinkStates, now
 from roundelay.masks import PlainNumbers
 from roundelay.networks.tours.tour import Tour
 from roundelay.problems import Problem
+from roundelay.problems.problem import check_matrix
 from roundelay.transcripts import SealedLap, Transcript
 from roundelay.transcripts.transcript import transcript_of_laps
 
@@ -131,6 +132,7 @@ def check_one_pass(problem: Problem, options: Options) -> None:
             f"The one-pass baseline solves least squares by its normal equations, which a {type(problem).__name__} does "
             "not have: choose another algorithm, or a LeastSquares problem."
         )
+    check_matrix(problem.dim)
     if options.iterations is not None:
         raise ValueError("The one pass is made of hops: leave iterations out, or say hops=… .")
     if options.content is not None or options.monitors:

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
-from roundelay.notebook import as_html
 from roundelay.problems import total_gradient, total_value
+from roundelay.shown.notebook import Curve, View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import table_of
 from roundelay.transcripts import Transcript
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ class Privacy:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Shown):
     """The result of `simulate`.
 
     `estimate` is the solution that was found: what the token stands for, the public point of sealed laps, or the mean of the
@@ -153,14 +155,41 @@ class Run:
     regulariser: Regulariser | None = None
     privacy: Privacy | None = None
     resume: Callable[[int], Run] | None = None
+    kept_data_in_words: str = ""
 
     def __repr__(self) -> str:
-        described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
-        name = described or getattr(self.algorithm, "name", type(self.algorithm).__name__)
-        return f"Run({name}, seed {self.seed}, {self.engine} engine: {self.outcome})"
+        return f"Run({self.name}{self._where}, seed {self.seed}, {self.engine} engine: {self.outcome})"
 
-    def _repr_html_(self) -> str:
-        return as_html(repr(self), self.history.iloc[[0, -1]])
+    @property
+    def name(self) -> str:
+        """What the method is called."""
+        described = self.algorithm.get("class") if isinstance(self.algorithm, dict) else None
+        return str(described or getattr(self.algorithm, "name", type(self.algorithm).__name__))
+
+    def view(self) -> View:
+        """Where it began and ended, and how the error came down."""
+        ends = self.history.iloc[sorted({0, len(self.history) - 1})]
+        return View(
+            f"{self.name}{self._where}, seed {self.seed}. {self.outcome}", (table_of(ends, "run"),), (self.curve(),)
+        )
+
+    def curve(self, name: str = "") -> Curve:
+        """How the error came down over the units, or what there is in its place."""
+        column = next(one for one in ("error", "gradient_norm", "objective", "consensus") if one in self.history)
+        return Curve(name or column.replace("_", " "), tuple(self.column("units")), tuple(self.column(column)))
+
+    def made(self) -> dict[str, Any]:
+        """Its method with all parameters, its seed, and its data, where these have a name."""
+        return {"parameters": self.algorithm, "seeds": self.seed, "data": self.data_in_words}
+
+    @property
+    def data_in_words(self) -> str:
+        """Where the rows come from and how they were divided, as `roundelay.split` says it; empty where nobody has said."""
+        return getattr(self.problem, "data_in_words", self.kept_data_in_words)
+
+    @property
+    def _where(self) -> str:
+        return f" on {self.data_in_words}" if self.data_in_words else ""
 
     @property
     def family(self) -> Literal["token", "gossip", "sealed"]:
@@ -231,7 +260,7 @@ class Run:
         ‖x_i − z‖/‖x*‖; `objective_gap` is Σf_i(z) + r(z) minus its value at x*, below 0 where z is better than x*. Then the columns of the
         monitors. In a gossip method z is the mean of the x_i, and its error the column `mean_error`.
 
-        Where the problem was said to have no minimiser (optimum=None), there are instead `consensus`, not divided by anything,
+        Where the problem was said to have no minimiser (optimum=None), or has several and no gradient, there are instead `consensus`, not divided by anything,
         `gradient_norm`, which is ‖Σ∇f_i(z)‖ (with r the length of a proximal gradient step of size 1), and `objective`, Σf_i(z) + r(z).
         """
         import pandas as pd  # late: a run need not wait for it
@@ -338,6 +367,8 @@ class Run:
         """What only the problem can tell of the solutions: the gap of the objective, or without an optimum the gradient and the objective."""
         tokens, problem, regulariser = self.record.tokens, self.problem, self.regulariser
         names = ("objective_gap",) if self.has_optimum else ("gradient_norm", "objective")
+        if problem is not None and not problem.has_gradients:
+            names = names[-1:]
         if problem is None:
             return {name: np.full(len(tokens), np.nan) for name in names}
         finite = np.isfinite(tokens).all(axis=1)
@@ -347,14 +378,14 @@ class Run:
             gaps = problem.objective_gaps(points) - problem.objective_gaps(self.optimum[None]) + penalties
             found = [gaps if regulariser is None else gaps - regulariser.value(self.optimum)]
         else:
-            slopes = [total_gradient(problem, point) for point in points]
-            if regulariser is not None:
+            slopes = [total_gradient(problem, point) for point in points] if problem.has_gradients else []
+            if regulariser is not None and slopes:
                 slopes = [
                     point - regulariser.prox(point - slope, 1.0) for point, slope in zip(points, slopes, strict=True)
                 ]
             known = problem.has_values
             values = np.array([total_value(problem, point) if known else np.nan for point in points])
-            found = [np.array([np.linalg.norm(slope) for slope in slopes]), values + penalties]
+            found = [np.array([np.linalg.norm(slope) for slope in slopes]), values + penalties][-len(names) :]
         columns = {name: np.full(len(tokens), np.inf) for name in names}
         for name, numbers in zip(names, found, strict=True):
             columns[name][finite] = numbers

@@ -14,7 +14,7 @@ from roundelay.algorithms.sealed.sealed_laps import SealedMethod, smoothness_of
 from roundelay.algorithms.sealed.shared_noise import SharedNoise
 from roundelay.engine.assemble import check_engine, python_module, recipe
 from roundelay.engine.checks import check_reader, check_tolerance, check_words
-from roundelay.engine.drive import Request, reporting
+from roundelay.engine.drive import Request
 from roundelay.engine.result import HistoryRows, Journey, Privacy, Run, StopKind, bytes_a_message, outcome_in_words
 from roundelay.engine.token_run import Lap, lap_from
 from roundelay.kernels import Matrix, Vector
@@ -25,6 +25,7 @@ from roundelay.links.crossing import LinkStates, now
 from roundelay.masks import SeededPairs, seals
 from roundelay.networks import Network
 from roundelay.problems import Problem, composite_optimum, has_optimum, size_of
+from roundelay.shown.watched import reporting
 from roundelay.transcripts import Transcript
 from roundelay.transcripts.transcript import sealed_lap, transcript_of_laps
 

@@ -25,7 +25,7 @@ from roundelay.engine.checks import (
     the_problem,
     within_budget,
 )
-from roundelay.engine.drive import Report, Request, deferred_interrupt
+from roundelay.engine.drive import Request, deferred_interrupt
 from roundelay.engine.ensemble import Ensemble, run_seeds
 from roundelay.engine.gossip_run import run_gossip
 from roundelay.engine.monitors import Monitor
@@ -37,6 +37,7 @@ from roundelay.kernels.checks import whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.problems import MovedProblem, Problem, begun_at
+from roundelay.shown.watched import Report
 
 
 @overload
@@ -114,14 +115,14 @@ def simulate(
 
     `conditions` are those of a real network: loss, noise, latency, compute times. `seed` keys every random draw. With `seeds` instead, one run for each is made, in parallel, and an
     `Ensemble` comes back; `problem` and `network` may then be functions of the seed.
-    `engine` is "auto" (compiled where possible), "compiled" or "python"; `run.engine_reason` says why.
+    `engine` is "auto" (compiled where possible, but for runs that are over before), "compiled" or "python"; `run.engine_reason` says why.
     `record` chooses the rows of the history: every so many hops, or the hops themselves.
     `transcript=True` keeps what crossed the links. `monitors` adds columns, such as `AugmentedLagrangian()`.
     It stops at `hops` or `iterations`; where `tolerance` is given, as soon as the common error is that small; where
     `content` is given, when the agents' own stopping rule says so with that tolerance.
     `budget`, such as `PrivacyBudget(epsilon=1.0)`, ends the run before any agent would exceed it; sealed laps add the noise that
     it asks for, and `run.privacy` says what that did to each unknown.
-    `x0` is a point at which all start that would start at 0; a start of the method's own is drawn around it. Gossip that averages by weights
+    `x0` is a point at which all start that would start at 0, or where the problem begins; a start of the method's own is drawn around it. Gossip that averages by weights
     takes one point for each agent, too.
     `reader` is the agent whose received tokens `run.readout()` uses.
     `progress` is True for a bar on long runs, False for none, or a function (done, total).
@@ -143,7 +144,8 @@ def simulate(
             given = within_budget(algorithm, budget)
             resolved, method = the_method(given, own_problem, own_network)
             request = Request(given, resolved, method, own_problem, own_network, seed, options, progress, interrupt)
-            return _run(request) if x0 is None else _run_from(x0, request)
+            start = getattr(own_problem, "begins_at", None) if x0 is None else x0
+            return _run(request) if start is None else _run_from(start, request)
 
         if seeds is None:
             return one(whole_number("The seed", seed), progress)

@@ -103,7 +103,9 @@ class State:
         """A copy of the state, with room for the rows of the hops that are to follow."""
         state = copied(self)
         log, rows = state.log, state.rows
-        marks = np.append(steps_of_rows(self), self.step + marks_of(None, hops - self.step)[1:])
+        marks = np.append(
+            steps_of_rows(self), self.step + marks_of(None, hops - self.step, self.log.tokens.shape[1])[1:]
+        )
         grown = (
             np.concatenate([old[:rows], np.zeros((len(marks) + 1 - rows, *old.shape[1:]), old.dtype)])
             for old in log[1:]

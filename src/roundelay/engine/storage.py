@@ -14,6 +14,7 @@ from roundelay.algorithms.algorithm import Algorithm
 from roundelay.engine.result import HistoryRows, Journey, Privacy, Run
 from roundelay.links.conditions import NetworkConditions
 from roundelay.problems import Regulariser
+from roundelay.shown.provenance import provenance
 from roundelay.tables import described, restored
 from roundelay.transcripts.storage import DAMAGED, packed, unpacked
 
@@ -39,6 +40,7 @@ def save_run(run: Run, path: Path) -> Path:
         "journey": None if run.journey is None else {name: getattr(run.journey, name) for name in JOURNEY_PLAIN},
         "privacy": None if run.privacy is None else {name: getattr(run.privacy, name) for name in PRIVACY_PLAIN},
         **{name: getattr(run, name) for name in PLAIN},
+        "provenance": provenance(**run.made()),
     }
     arrays = {name: getattr(run, name) for name in ARRAYS}
     if run.journey is not None:
@@ -110,6 +112,7 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
         journey=journey,
         record=record,
         transcript=transcript,
+        kept_data_in_words=str(dict(about.get("provenance") or {}).get("data", "")),
         **{name: about[name] for name in PLAIN},
         **{name: content[name] for name in ARRAYS},
     )

@@ -47,11 +47,11 @@ class Trail(NamedTuple):
 
 
 class Gauge(NamedTuple):
-    """How far the agents are from the optimum, kept up in O(p) a hop.
+    """How far the agents are from the optimum: formed anew at the rows, or kept up in O(p) a hop where these are many.
 
     `totals` holds Σ‖x_i − x*‖/‖x_i⁰ − x*‖, Σ‖x_i − x*‖ and Σ‖x_i − r‖²; `first` holds Σ(x_i − r). The reference
-    r is what the token stood for at the last resummation, so that no digits cancel. All sums are formed anew once a lap,
-    because sums that are only kept up drift. A row of `distances` holds 1/‖x_i⁰ − x*‖ and the present ‖x_i − x*‖.
+    r is what the token stood for when the sums were last formed, so that no digits cancel. Where they are kept up they are
+    formed anew once a lap, because they drift. A row of `distances` holds 1/‖x_i⁰ − x*‖ and the present ‖x_i − x*‖.
     """
 
     optimum: Vector
@@ -297,17 +297,20 @@ def travel(
     accuracy, error, second = gauge.totals[0], gauge.totals[1], gauge.totals[2]
     posting = post.sender.shape[0] > 0
     watching = rule.content >= 0.0
+    # Sums at every row take less than sums kept up at every hop, if there is a lap between two rows, one with another. A
+    # tolerance must be met at the very hop.
+    keeping = rule.error >= 0.0 or log.marks.shape[0] * number > log.marks[-1]
     hop, units, mark, since = clock[HOP], clock[UNITS], clock[MARK], clock[SINCE_SUM]
     next_mark = log.marks[mark] if mark < log.marks.shape[0] else -1
     status = RUNNING
     while True:
-        if since >= number or hop == next_mark:
+        if hop == next_mark or (keeping and since >= number):
             for d in each(DIM):
                 mean[d] = token[d]
             if TOKENS > 1:
                 mean_of_tokens(trail, mean)
             estimate(method, number, mean, z)
-            if since >= number:
+            if not keeping or since >= number:
                 since = 0
                 accuracy, error = sum_distances(agents.x, gauge)
                 for d in each(DIM):
@@ -329,14 +332,19 @@ def travel(
         if TOKENS > 1:
             for d in each(DIM):
                 token[d] = trail.tokens[m, d]
+        stays = False
         if hop < TOKENS:
             units += VECTORS  # the first visit is in place; what it sends is paid for all the same
         else:
             following = advance(walk, seed, hop, place, agents.visits)
             cost = move_cost(walk, place, following)
             sender, receiver = agent_at(walk, place), agent_at(walk, following)
-            units += VECTORS * cost * cross(conditions, links, seed, hop, m, sender, receiver)
-            if sender != receiver:
+            attempts = cross(conditions, links, seed, hop, m, sender, receiver)
+            units += VECTORS * cost * attempts
+            stays = attempts == 0
+            if stays:
+                following = place
+            elif sender != receiver:
                 add_noise(conditions, seed, hop, sender, 0, token)
                 for v in range(1, VECTORS):
                     add_noise(conditions, seed, hop, sender, v, agents.share[number + v - 1])
@@ -357,15 +365,16 @@ def travel(
             prefetch(agents.visits, soon)
             prefetch(gauge.distances, soon)
 
-        # The agent there updates, unless it only relays.
-        if works(walk, place):
+        # The agent there updates, unless it only relays, or has the token still.
+        if works(walk, place) and not stays:
             work(conditions, links, seed, hop, m, i)
             if i == reader.agent:
                 for d in each(DIM):
                     reader.tokens[reader.seen[0] % reader.tokens.shape[0], d] = token[d]
                 reader.seen[0] += 1
-            for d in each(DIM):
-                before[d] = agents.x[i, d]
+            if keeping:
+                for d in each(DIM):
+                    before[d] = agents.x[i, d]
             at = Visit(seed, i, hop, agents.visits[i], number)
             primal, dual = visit(problem, method, at, token, agents, watching)
             agents.visits[i] += 1
@@ -373,18 +382,17 @@ def travel(
                 for d in each(DIM):
                     trail.tokens[m, d] = token[d]
 
-            # Keep the sums up.
             far = distance(agents.x[i], gauge.optimum)
-            nearer = far - gauge.distances[i, 1]
-            gauge.distances[i, 1] = far
-            accuracy += nearer * gauge.distances[i, 0]
-            error += nearer
-            for d in each(DIM):
-                change[d] = agents.x[i, d] - before[d]
-                before[d] += agents.x[i, d] - 2.0 * reference[d]
-                first[d] += change[d]
-            second += dot(change, before)  # ‖x⁺ − r‖² − ‖x − r‖² = (x⁺ − x)'(x⁺ + x − 2r)
-
+            if keeping:
+                nearer = far - gauge.distances[i, 1]
+                gauge.distances[i, 1] = far
+                accuracy += nearer * gauge.distances[i, 0]
+                error += nearer
+                for d in each(DIM):
+                    change[d] = agents.x[i, d] - before[d]
+                    before[d] += agents.x[i, d] - 2.0 * reference[d]
+                    first[d] += change[d]
+                second += dot(change, before)  # ‖x⁺ − r‖² − ‖x − r‖² = (x⁺ − x)'(x⁺ + x − 2r)
             if not far < rule.limit:
                 status = DIVERGED
             if watching and status == RUNNING:
@@ -413,5 +421,8 @@ def travel(
         gauge.reference[d] = reference[d]
         gauge.first[d] = first[d]
     gauge.totals[0], gauge.totals[1], gauge.totals[2] = accuracy, error, second
-    clock[HOP], clock[UNITS], clock[MARK], clock[SINCE_SUM] = hop, units, mark, since
+    clock[HOP], clock[UNITS], clock[MARK] = hop, units, mark
+    clock[SINCE_SUM] = (
+        since if keeping else number
+    )  # what was not kept up is formed anew by whoever keeps it up from here
     return status

@@ -16,6 +16,7 @@ from roundelay.engine.assemble import Prepared, token_assembly
 from roundelay.engine.checks import (
     Options,
     check_balance,
+    check_detours,
     check_reader,
     check_stopping,
     check_words,
@@ -45,8 +46,9 @@ def run_token(request: Request, begun: State | None = None) -> Run:
     asked = steps_of(options, "hops", name)
     check_reader(options.reader, problem.agents)
     check_stopping(options.tolerance, options.content, method, problem, name, noise)
+    check_detours(options, method)
     hops, too_far = hops_within(options.budget, method, problem, network, seed, asked)
-    marks = marks_up_to(hops, marks_of(options.record, asked))
+    marks = marks_up_to(hops, marks_of(options.record, asked, problem.dim))
     on_tour, wire = method.walk.is_tour, getattr(getattr(method, "defence", None), "wire", None)
 
     assembly = token_assembly(method, problem, network, options.conditions)
@@ -177,7 +179,10 @@ def _cost_of_lap(prepared: Prepared, links: Any, lap: Lap, seed: int, number: in
     for place, (sender, receiver) in enumerate(zip(lap.order.tolist(), np.roll(lap.order, -1).tolist(), strict=True)):
         if working and lap.works[place]:
             functions.work(conditions, links, seed, first + place, 0, sender)
-        units += int(functions.cross(conditions, links, seed, first + place, 0, sender, receiver))
+        attempts = 0
+        while attempts == 0:
+            attempts = int(functions.cross(conditions, links, seed, first + place, 0, sender, receiver))
+        units += attempts
     return units
 
 

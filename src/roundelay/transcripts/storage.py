@@ -23,6 +23,7 @@ SEALED = ("place", "sender", "receiver", "words")
 # part of it is advice to load the file unsafely: it is not passed on.
 DAMAGED = (
     ValueError, KeyError, EOFError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+    MemoryError,  # it claims more than there is
 )  # fmt: skip
 
 

@@ -119,6 +119,9 @@ class Transcript:
     wire_bits: int = 0
     laps: tuple[SealedLap, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Transcript({len(self)} messages{f', {len(self.laps)} sealed laps' if self.laps else ''})"
+
     def __len__(self) -> int:
         """How many messages there were, those of sealed laps not among them."""
         return len(self.hop)
