@@ -116,6 +116,8 @@ def cases() -> list[Case]:
         Case("gradient tracking, adapt then combine", rl.GradientTracking(None, True), SQUARES, NETWORK, True),
         Case("gradient tracking, adapt then combine, logistic", rl.GradientTracking(None, True), LOGISTIC, LINE),
         Case("gradient tracking, adapt then combine, dithered", rl.GradientTracking(None, True, rl.Rounded(0.01, True)), FIVE, NETWORK),
+        Case("Network-DANE", rl.NetworkDANE(3.0), SQUARES, NETWORK, True),
+        Case("Network-DANE logistic", rl.NetworkDANE(0.5), LOGISTIC, LINE),
         # ---- made for compressed messages
         Case("LEAD", rl.LEAD(), SQUARES, NETWORK, True),
         Case("LEAD plain", rl.LEAD(channel=rl.Plain()), SQUARES, LINE),

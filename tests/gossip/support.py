@@ -373,6 +373,8 @@ def by_reference(
             return gossip.nids(agents, W, alpha, iterations)
         case rl.GradientTracking(alpha, adapts, rl.Plain()):
             return gossip.gradient_tracking(agents, W, alpha, iterations, adapts)
+        case rl.NetworkDANE(penalty, rl.Plain()):
+            return gossip.network_dane(agents, W, penalty, iterations)
         case rl.LEAD(eta, gamma, alpha, channel):
             # The reference counts passes, of which the first is in the second iteration.
             return gossip.lead(agents, W, eta, gamma, alpha, quantiser(channel, lambda k: k), iterations)

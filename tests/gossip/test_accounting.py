@@ -41,6 +41,7 @@ WHOLE = [
     (rl.NIDS(), 2 * LINKS * AFTER_FIRST),
     (rl.LEAD(channel=rl.Plain()), 2 * LINKS * AFTER_FIRST),
     (rl.GradientTracking(), 4 * LINKS * EVERY),
+    (rl.NetworkDANE(), 4 * LINKS * EVERY),
     (rl.GradientTracking(adapt_then_combine=True), 4 * LINKS * EVERY),
     (rl.CHOCO(channel=rl.Plain()), 2 * LINKS * EVERY),
     (rl.DADMM(), 2 * LINKS * EVERY),

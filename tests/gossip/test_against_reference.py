@@ -55,7 +55,7 @@ def test_a_single_unknown_is_no_special_case() -> None:
 
 def test_every_gossip_algorithm_is_among_the_cases() -> None:
     algorithms = {one for one in registered(Algorithm).values() if ".gossip." in one.__module__}
-    assert {type(case.algorithm) for case in cases()} == algorithms and len(algorithms) == 18
+    assert {type(case.algorithm) for case in cases()} == algorithms and len(algorithms) == 19
     assert {type(way) for way in COMPRESSORS.values()} == {*registered(Compressor).values()} - {rl.Plain}
 
 

@@ -30,6 +30,7 @@ DUAL, PRIMAL = rl.DualPerturbedADMM(0.7, 0.05), rl.PrimalPerturbedADMM(0.7, 0.05
 PENALTY = rl.PenaltyPerturbedADMM(0.7, 1.1, 0.05)
 ADAPTS = rl.DGD(0.2, decay=0.6, adapt_then_combine=True)
 TRACKING, IN_TURN = rl.GradientTracking(), rl.GradientTracking(adapt_then_combine=True)
+DANE = rl.NetworkDANE(3.0)
 SCAFFNEW = rl.Scaffnew(q=0.4)
 PQASGD = rl.PQASGD(local_steps=3)
 SPARSE = rl.SparseDropping(share=0.3)
@@ -119,6 +120,11 @@ MUTATIONS: list[tuple[Any, str, str, str]] = [
     (rl.NIDS(), "receive", "0.5 * (inbox", "0.3 * (inbox"),
     (rl.NIDS(), "talks", "k > 0", "k > 1"),
     # Gradient tracking, both forms.
+    (DANE, "send", "out[1, d] = states.s", "out[1, d] = states.slope"),
+    (DANE, "receive", "+ slope[d] - states.slope", "- slope[d] - states.slope"),
+    (DANE, "receive", "inbox[1, d]", "inbox[0, d]"),
+    (DANE, "receive", "+ slope[d] - states.s[i, d]", "+ slope[d] + states.s[i, d]"),
+    (DANE, "receive", "gradient(problem, i, states.point[i], slope)", "gradient(problem, i, states.x[i], slope)"),
     (TRACKING, "send", "k == 0", "k == 1"),
     (TRACKING, "send", "out[1, d] = states.s", "out[1, d] = states.x"),
     (TRACKING, "receive", "+ slope[d]", "- slope[d]"),

@@ -146,7 +146,7 @@ def test_an_open_step_size_needs_l(algorithm: Any, name: str) -> None:
     options = {"iterations": None, "hops": 50} if isinstance(algorithm, rl.MCSAG) else {}
     words = refusal(algorithm, by_callables(SQUARES), **options)
     assert words == (
-        f"{algorithm.name} takes its step size from L, which this problem does not know: "
+        f"{algorithm.name} takes its step size from L, which is not known of this problem, or not finite: "
         f"give {name} to {type(algorithm).__name__}, or L to the problem."
     )
     # Either way out works, and says in the run which step it took.
@@ -171,8 +171,12 @@ SLOPE = [
 def test_what_a_method_needs_of_a_problem(algorithm: Any) -> None:
     options = {"iterations": None, "hops": 50} if isinstance(algorithm, rl.MCSAG) else {}
     missing, words = ("minimise", "a proximal step") if algorithm in PROX else ("gradient", "gradients")
+    instead = {
+        "minimise": "choose another algorithm, or a problem that has it",
+        "gradient": "use a method of exact proximal steps, such as roundelay.IADMM() or roundelay.DADMM(), or a problem that has gradients",
+    }
     assert refusal(algorithm, lacking(missing), **options) == (
-        f"{algorithm.name} needs {words}, which a Lacking does not offer: choose another algorithm, or a problem that has it."
+        f"{algorithm.name} needs {words}, which a Lacking does not offer: {instead[missing]}."
     )
     other = "gradient" if missing == "minimise" else "minimise"
     rl.simulate(algorithm, lacking(other), NETWORK, engine="python", **(options or {"iterations": 2}))
@@ -198,7 +202,7 @@ BAD_NUMBERS = (-1.0, 0.0, float("nan"), float("inf"), "much", True)
 POSITIVE = [
     (rl.DADMM, "c"), (rl.COCA, "c"), (rl.QuantisedADMM, "c"), (rl.QuantisedADMM, "step"), (rl.ColouredDADMM, "rho"),
     (rl.DualPerturbedADMM, "eta"), (rl.PrimalPerturbedADMM, "eta"), (rl.PenaltyPerturbedADMM, "eta"), (rl.DGD, "alpha"),
-    (rl.EXTRA, "alpha"), (rl.NIDS, "alpha"), (rl.GradientTracking, "alpha"), (rl.LEAD, "eta"), (rl.LEAD, "gamma"),
+    (rl.EXTRA, "alpha"), (rl.NIDS, "alpha"), (rl.GradientTracking, "alpha"), (rl.NetworkDANE, "penalty"), (rl.LEAD, "eta"), (rl.LEAD, "gamma"),
     (rl.LEAD, "alpha"), (rl.CHOCO, "eta"), (rl.CHOCO, "gamma"), (rl.Scaffnew, "gamma"), (rl.Scaffnew, "tau"),
     (rl.PQASGD, "alpha"), (rl.EFSignSGD, "alpha"), (rl.SparseDropping, "alpha"), (rl.MCSAG, "gamma"), (rl.Rounded, "step"),
 ]  # fmt: skip

@@ -139,6 +139,8 @@ def test_what_can_not_mix_is_refused() -> None:
         rl.simulate(rl.EXTRA(weights=rl.Laplacian(5.0)), SQUARES, NETWORK, iterations=3)
     with pytest.raises(ValueError, match="weights are"):
         rl.DGD(weights="lazy")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"an array as it is.*OwnWeights\(matrix\)"):
+        rl.DGD(weights=OWN)  # type: ignore[arg-type]
     for algorithm, length in ((rl.IADMM(), {"hops": 3}), (rl.DADMM(0.7), {"iterations": 3})):
         with pytest.raises(ValueError, match="at one point"):
             rl.simulate(algorithm, SQUARES, NETWORK, x0=STARTS, **length)

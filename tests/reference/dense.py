@@ -11,9 +11,9 @@ Notation: N agents, dimension p, K hops. Agent i holds x_i and y_i, the token ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +55,7 @@ class DenseQuadratic:
     targets: Array
     factor: float
     ridge: float
+    is_mean: bool = False
 
     @classmethod
     def from_rows(
@@ -71,7 +72,7 @@ class DenseQuadratic:
         """
         matrix = np.array(rows, dtype=np.float64)
         factors = {"half_sum": weight, "mean": 2.0 * weight / len(matrix)}
-        return cls(matrix, np.array(targets, dtype=np.float64), factors[scale], ridge)
+        return cls(matrix, np.array(targets, dtype=np.float64), factors[scale], ridge, scale == "mean")
 
     @property
     def dimension(self) -> int:
@@ -350,6 +351,50 @@ def incremental_gradient(
     return recorder.trajectory()
 
 
+def private_incremental_gradient(
+    agents: Sequence[LocalObjective],
+    order: Sequence[int] | NDArray[np.integer],
+    steps: Array,
+    omegas: Array,
+    longest: float,
+    steepest: float,
+    hops: int,
+    z0: Array,
+) -> Trajectory:
+    """z⁺ = z − α_k(g_i(z) + ω_k), with i = order[k], α_k = steps[k] and ω_k = omegas[k].
+
+    g_i is ∇f_i for rows o·min(1, B/‖o‖), each ℓ' between −C and C, where B = `longest` and C = `steepest`. ℓ is ½r² in a
+    half sum, r² in a mean, and log(1 + exp(−t·o'x)) of a label.
+    """
+    token = np.array(z0, dtype=np.float64)
+    x, y = np.tile(token, (len(agents), 1)), _zeros(agents)
+    recorder = _Recorder()
+    recorder.record(token, x, y)
+    for hop in range(hops):
+        i = order[hop]
+        if i != RELAY:
+            total = agents[i].ridge * token + omegas[hop]
+            for weight, row, slope in clipped_records(agents[i], longest, token):
+                total = total + weight * np.clip(slope, -steepest, steepest) * row
+            token = token - steps[hop] * total
+            x[i] = token
+        recorder.record(token, x, y)
+    return recorder.trajectory()
+
+
+def clipped_records(agent: Any, longest: float, z: Array) -> Iterator[tuple[float, Array, float]]:
+    """What a record counts, its row cut to the norm `longest`, and ℓ' at that row's prediction of z."""
+    if isinstance(agent, DenseQuadratic):
+        bend = 2.0 if agent.is_mean else 1.0
+        for row, target in zip(agent.rows, agent.targets, strict=True):
+            short = row * min(1.0, longest / np.linalg.norm(row))
+            yield agent.factor / bend, short, bend * (short @ z - target)
+    else:
+        for row, label in zip(agent.rows, agent.labels, strict=True):
+            short = row * min(1.0, longest / np.linalg.norm(row))
+            yield agent.weight / len(agent.rows), short, -label * expit(-label * (short @ z))
+
+
 def stochastic_admm(
     agents: Sequence[LocalObjective],
     order: Sequence[int] | NDArray[np.integer],
@@ -382,6 +427,101 @@ def stochastic_admm(
             z = z + ((x_new - y_new / rho) - (x[i] - y[i] / rho)) / len(agents)
             x[i], y[i] = x_new, y_new
         recorder.record(z, x, y)
+    return recorder.trajectory()
+
+
+def point_saga(
+    agents: Sequence[LocalObjective], order: Sequence[int] | NDArray[np.integer], gamma: float, hops: int, z0: Array
+) -> Trajectory:
+    """Point-SAGA from g_i = 0. At hop k, with i = order[k] and the mean over the whole table:
+
+        v = x + γ(g_i − (1/N)Σ_j g_j)        x⁺ = prox_i(v, 1/γ)        g_i⁺ = (v − x⁺)/γ
+
+    The token is x; `xs` holds the x⁺ that agent i last found, at first 0, and `ys` the table.
+    """
+    token = np.array(z0, dtype=np.float64)
+    x, table = _zeros(agents), _zeros(agents)
+    recorder = _Recorder()
+    recorder.record(token, x, table)
+    for hop in range(hops):
+        i = order[hop]
+        if i != RELAY:
+            v = token + gamma * (table[i] - table.mean(axis=0))
+            token = agents[i].prox(v, 1.0 / gamma)
+            table[i] = (v - token) / gamma
+            x[i] = token
+        recorder.record(token, x, table)
+    return recorder.trajectory()
+
+
+def prox_dfinito(
+    agents: Sequence[LocalObjective],
+    order: Sequence[int] | NDArray[np.integer],
+    alpha: float,
+    theta: float,
+    hops: int,
+    regulariser: Regulariser | None = None,
+) -> Trajectory:
+    """Prox-DFinito from z_i = 0. A lap begins with the agent of hop 0, and before it all z_i are damped at once:
+
+        z_i ← (1 − θ)z_i' + θz_i,   z' being what they were as the last lap began
+        at a hop   x = prox_{αr/N}((1/N)Σ_j z_j)        z_i ← x − α∇f_i(x),   i = order[k]
+
+    The token is (1/N)Σ_j z_j, `xs` the x that agent i saw last, `ys` the z_i that damping will leave.
+    """
+    x, z = _zeros(agents), _zeros(agents)
+    before = z.copy()
+    recorder = _Recorder()
+    recorder.record(z.mean(axis=0), x, z)
+    for hop in range(hops):
+        i = order[hop]
+        if i != RELAY:
+            if i == order[0]:
+                z = (1.0 - theta) * before + theta * z
+                before = z.copy()
+            mean = z.mean(axis=0)
+            x[i] = mean if regulariser is None else regulariser(mean, alpha / len(agents))
+            z[i] = x[i] - alpha * agents[i].gradient(x[i])
+        recorder.record(z.mean(axis=0), x, (1.0 - theta) * before + theta * z)
+    return recorder.trajectory()
+
+
+def accelerated_token(
+    agents: Sequence[LocalObjective],
+    order: Sequence[int] | NDArray[np.integer],
+    mu: float,
+    L: float,
+    hops: int,
+) -> Trajectory:
+    """Random gradient extrapolation for (1/N)Σφ_i + μ/2‖·‖² with φ_i = f_i − μ/2‖·‖², from 0. In step t, with i = order[t]:
+
+        g̃_j = g_j + Nα(g_j − g_j'),  g' being the gradients of one step earlier
+        x⁺ = argmin ⟨(1/N)Σ_j g̃_j, x⟩ + μ/2‖x‖² + η/2‖x − x_t‖²        v_i⁺ = (x⁺ + τv_i)/(1 + τ)        g_i⁺ = ∇φ_i(v_i⁺)
+
+    α = 1 − 1/(N + √(N² + 16N(L − μ)/μ)), τ = 1/(N(1 − α)) − 1, η = αμ/(1 − α). The token that leaves i is the x of the next step.
+    """
+    N = len(agents)
+    alpha = 1.0 - 1.0 / (N + np.sqrt(N**2 + 16.0 * N * (L - mu) / mu))
+    tau, eta = 1.0 / (N * (1.0 - alpha)) - 1.0, alpha * mu / (1.0 - alpha)
+    point, sent, v, g = np.zeros(agents[0].dimension), _zeros(agents), _zeros(agents), _zeros(agents)
+    earlier = g.copy()
+
+    def step() -> Array:
+        extrapolated = g + N * alpha * (g - earlier)
+        return (eta * point - extrapolated.mean(axis=0)) / (mu + eta)
+
+    point = step()
+    recorder = _Recorder()
+    recorder.record(point, sent, g)
+    for hop in range(hops):
+        i = order[hop]
+        if i != RELAY:
+            v[i] = (point + tau * v[i]) / (1.0 + tau)
+            earlier = g.copy()
+            g[i] = agents[i].gradient(v[i]) - mu * v[i]
+            point = step()
+            sent[i] = point
+        recorder.record(point, sent, g)
     return recorder.trajectory()
 
 

@@ -348,6 +348,25 @@ def gradient_tracking(
     return recorder.trajectory()
 
 
+def network_dane(
+    agents: Sequence[LocalObjective], W: Array, penalty: float, iterations: int, *, x0: Array | None = None
+) -> GossipTrajectory:
+    """Network-DANE from y = x⁰, s = ∇F(x⁰); two vectors a link and iteration.
+
+    y⁺ = Wx        s⁺ = Ws + ∇F(y⁺) − ∇F(y)        x_i⁺ = prox_i(y_i⁺ + (∇f_i(y_i⁺) − s_i⁺)/μ, μ)
+    """
+    x = _start(agents, x0)
+    y, s = x, _gradients(agents, x)
+    recorder = _Recorder(x)
+    for _ in range(iterations):
+        before, y = _gradients(agents, y), W @ x
+        slopes = _gradients(agents, y)
+        s = W @ s + slopes - before
+        x = np.array([agent.prox(v, penalty) for agent, v in zip(agents, y + (slopes - s) / penalty, strict=True)])
+        recorder.record(x)
+    return recorder.trajectory()
+
+
 def lead(
     agents: Sequence[LocalObjective],
     W: Array,

@@ -12,13 +12,6 @@ import roundelay as rl
 from roundelay.algorithms.sealed.optimisers import Found, Goal, Optimiser
 from roundelay.algorithms.sealed.questions import Place, Question, Total, answers, total_of
 from roundelay.kernels import Vector
-from roundelay.registry import _ENTRIES, registered
-from tests.examples.test_examples import example
-
-# The example's problem, out of the register again: other tests enter it themselves.
-_before = dict(registered(rl.RowProblem))
-Huber: Any = example("huber_problem").Huber
-_ENTRIES[rl.RowProblem] = _before
 
 
 def simulate(algorithm: Any, problem: Any, network: rl.Network | None = None, **options: Any) -> rl.Run:
@@ -50,7 +43,7 @@ def logistic(agents: int, dim: int, seed: int, ridge: float = 0.01) -> rl.Logist
 
 def huber(agents: int, dim: int, seed: int) -> Any:
     features, targets, _ = rows(agents, dim, seed)
-    return Huber(features, targets, delta=0.7, ridge=0.01)
+    return rl.Huber(features, targets, delta=0.7, ridge=0.01)
 
 
 def plain_functions(

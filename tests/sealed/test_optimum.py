@@ -14,7 +14,6 @@ from sklearn.linear_model import Lasso, LogisticRegression
 import roundelay as rl
 from roundelay.algorithms.sealed.optimisers import Goal, NoMinimiserError
 from tests.sealed.support import (
-    Huber,
     apart,
     huber,
     ill_conditioned,
@@ -166,7 +165,7 @@ def test_newton_finds_its_way_where_nearly_all_is_straight(distance: float) -> N
     """Far from Huber's minimum slopes are cut off: for a dozen laps the gradient stays as long as it was; or no agent has a Hessian."""
     features, targets, _ = rows(4, 3, 2)
     far = [target + distance * block @ np.ones(3) for block, target in zip(features, targets, strict=True)]
-    problem = Huber(features, far, delta=0.7)
+    problem = rl.Huber(features, far, delta=0.7)
     check_found(simulate(rl.SealedLaps("newton", wide=True), problem), problem, problem.optimum, 1e-10)
 
 

@@ -48,7 +48,7 @@ def with_step(algorithm: Any, name: str, factor: float, problem: Problem) -> Any
         return algorithm
     if not (math.isfinite(problem.L) and problem.L > 0.0):
         raise ValueError(
-            f"{algorithm.name} takes its step size from L, which this problem does not know: "
+            f"{algorithm.name} takes its step size from L, which is not known of this problem, or not finite: "
             f"give {name} to {type(algorithm).__name__}, or L to the problem."
         )
     return replace(algorithm, **{name: factor / problem.L})

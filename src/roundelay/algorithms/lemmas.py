@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 
 from roundelay.problems import Problem
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import Table
 
 
 @dataclass(frozen=True)
@@ -17,12 +20,16 @@ class Condition:
     numbers: str
     holds: bool | None
 
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, in words."""
+        return {True: "holds", False: "does not hold", None: "can't be checked"}[self.holds]
+
     def __str__(self) -> str:
-        verdict = {True: "holds", False: "does not hold", None: "can't be checked"}[self.holds]
-        return f"{self.source}: {self.requirement} {verdict} ({self.numbers})."
+        return f"{self.source}: {self.requirement} {self.verdict} ({self.numbers})."
 
 
-class Conditions(tuple[Condition, ...]):
+class Conditions(tuple[Condition, ...], Shown):
     """The conditions of all theorems that speak about a method."""
 
     __slots__ = ()
@@ -31,6 +38,13 @@ class Conditions(tuple[Condition, ...]):
     def hold(self) -> bool:
         """Whether there are any, and every one of them is known to hold."""
         return bool(self) and all(condition.holds is True for condition in self)
+
+    def view(self) -> View:
+        """A row for each."""
+        if not self:
+            return View(str(self))
+        rows = tuple((one.source, one.requirement, one.numbers, one.verdict) for one in self)
+        return View("", (Table("conditions", "", ("by", "requirement", "numbers", "verdict"), rows, words=4),))
 
     def __str__(self) -> str:
         return "\n".join(str(condition) for condition in self) or "No theorem is known for this method."

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 import numpy as np
 
 from roundelay.algorithms.parts.defences import Defence, NoDefence
-from roundelay.algorithms.parts.facts import Facts
+from roundelay.algorithms.parts.facts import Facts, NoisyStep
 from roundelay.algorithms.parts.perturbations import Perturbation
 from roundelay.algorithms.parts.starts import Beginning, Start, ZeroStart
 from roundelay.algorithms.parts.xsteps import XStep
@@ -46,8 +46,8 @@ class TokenMethod(Protocol):
     def needs(self) -> tuple[str, ...]:
         """The kernel functions that the problem must provide."""
 
-    def update(self) -> Part:
-        """The kernel functions `visit`, `estimate` and `unrest` with all that they call, and their numbers."""
+    def update(self, first: int = 0) -> Part:
+        """The kernel functions `visit`, `estimate` and `unrest` with all that they call, and their numbers; `first` begins a lap."""
 
     def start_states(self, seed: int, problem: Problem) -> Beginning:
         """x_i, y_i and c_i before the first hop, and the token where it does not start at 0."""
@@ -131,7 +131,7 @@ class TokenADMM:
         """What the x-step needs of the problem."""
         return self.xstep.needs
 
-    def update(self) -> Part:
+    def update(self, first: int = 0) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
         parts = (self.xstep.part(), self.perturbation.part(), self.regulariser.part(), self.defence.part())
         functions: dict[str, Callable[..., Any]] = {
@@ -206,11 +206,12 @@ def unscaled(agents: int) -> float:
 class OwnVisit:
     """A token method with a visit of its own, put together: its kernel functions, what they read, and where it goes.
 
-    `visit` is a kernel function with the arguments of `slots.visit`, and `numbers` a NamedTuple of what it reads; for
-    many methods that is all. `vectors` is how many vectors the token carries: those after the first start at 0 and
+    `visit` is a kernel function with the arguments of `slots.visit`, and `numbers` a NamedTuple of what it reads, or what
+    makes one of the agent that begins a lap of the tour; for many methods that is all. `vectors` is how many vectors the token carries: those after the first start at 0 and
     stand in the rows of `share` below the agents'. `start` is drawn with ρ = 1. A method whose token carries a
     `regulariser` has an `estimate` that applies it, with the factor `token_scale`. Where an agent can tell by `unrest`
     whether it is in balance with the token, the agents can stop by themselves; `mean_token` is the invariant, if there is one.
+    A method that is a Gaussian mechanism a visit says so by `noisy_step`, which the accounting takes at its word.
     """
 
     visit: Callable[..., tuple[float, float]]
@@ -225,6 +226,7 @@ class OwnVisit:
     token_scale: Callable[[int], float] = unscaled
     regulariser: Regulariser = NoRegulariser()
     tokens: int = 1
+    noisy_step: NoisyStep | None = None
 
     def __post_init__(self) -> None:
         check_choice("walk", self.walk)
@@ -236,10 +238,11 @@ class OwnVisit:
                 "or leave the regulariser out."
             )
 
-    def update(self) -> Part:
+    def update(self, first: int = 0) -> Part:
         """The kernel function `visit` with all that it calls, and its numbers."""
         own = (("visit", self.visit), ("estimate", self.estimate), ("unrest", self.unrest))
-        return Part((*own, *self.regulariser.part().functions), self.numbers)
+        numbers = self.numbers(first) if callable(self.numbers) else self.numbers
+        return Part((*own, *self.regulariser.part().functions), numbers)
 
     def start_states(self, seed: int, problem: Problem) -> Beginning:
         """As the start says; the further vectors at 0."""

@@ -26,6 +26,18 @@ from roundelay.links.crossing import (
     spend_time,
     take_turn,
 )
+from roundelay.links.presence import (
+    AllLinks,
+    AlwaysAwake,
+    Presence,
+    Waking,
+    awake_now,
+    changes,
+    come_and_go,
+    first_awake,
+    heard_now,
+    links_of_arcs,
+)
 from roundelay.networks.graph import Network
 from roundelay.registry import register
 
@@ -99,6 +111,12 @@ class NetworkConditions:
     `compute` is the seconds that an update takes, one number or one for each agent.
     `latency_jitter` and `compute_jitter` multiply each of these times by 1 + jitter·E, E exponential with mean 1.
     With `straggler_chance` an update takes `straggler_factor` times as long.
+
+    `links` says which links are up, `AllLinks()`, `RandomLinks(chance)` or `PeriodicLinks(graphs)`, and `waking` which agents are
+    awake, `AlwaysAwake()`, `AwakeAtRandom(chance)` or `SleepsInTurns(falls_asleep, wakes_up)`. A token waits until the link that it is to take
+    is up and the agent at its end awake; whoever holds it is. That costs no units: a round of waiting takes `waiting` seconds. With
+    `detours=True` a token on a random walk does not insist: it stays where it is for this hop, and draws anew in the next. In
+    gossip an agent that sleeps does nothing in this iteration, and the weights are those of the links that are there.
     """
 
     loss: MessageLoss = BernoulliLoss(0.0)
@@ -110,11 +128,23 @@ class NetworkConditions:
     compute_jitter: float = 0.0
     straggler_chance: float = 0.0
     straggler_factor: float = 10.0
+    links: Presence = AllLinks()
+    waking: Waking = AlwaysAwake()
+    waiting: float = 1.0
+    detours: bool = False
 
     def __post_init__(self) -> None:
         if not hasattr(self.loss, "chances") or isinstance(self.loss, type):
             raise ValueError(f"The loss is {self.loss!r}: use an object such as BernoulliLoss(0.1).")
+        for name, member, example in (
+            ("links", "turns", "RandomLinks(0.5)"),
+            ("waking", "turning", "AwakeAtRandom(0.5)"),
+        ):
+            given = getattr(self, name)
+            if not hasattr(given, member) or isinstance(given, type):
+                raise ValueError(f"{name} is {given!r}: use an object such as {example}.")
         finite_number("noise", self.noise, least=0.0)
+        finite_number("waiting", self.waiting, least=0.0)
         for name in ("latency_jitter", "compute_jitter"):
             finite_number(name, getattr(self, name), least=0.0)
         finite_number("straggler_factor", self.straggler_factor, least=1.0)
@@ -154,12 +184,22 @@ class NetworkConditions:
         return float((1.0 - share) * from_good + share * from_bad)
 
     @property
+    def changes(self) -> bool:
+        """Whether links come and go, or agents fall asleep."""
+        return changes(self.links, self.waking)
+
+    @property
     def takes_time(self) -> bool:
         """Whether anything takes time."""
-        return bool(np.any(np.asarray(self.latency) > 0.0) or np.any(np.asarray(self.compute) > 0.0))
+        timed = np.any(np.asarray(self.latency) > 0.0) or np.any(np.asarray(self.compute) > 0.0)
+        return bool(timed or (self.changes and self.waiting > 0.0))
 
-    def part(self, network: Network, starts: Integers, neighbours: Integers) -> Part:
-        """The kernel functions of both families, for arcs that agent i hears at `neighbours[starts[i]:starts[i + 1]]`."""
+    def part(self, network: Network, starts: Integers, neighbours: Integers, roams: bool = False) -> Part:
+        """The kernel functions of both families, for arcs that agent i hears at `neighbours[starts[i]:starts[i + 1]]`.
+
+        A token that `roams` is on no tour.
+        """
+        turns, rounds = self.links.turns(network)
         numbers = ConditionNumbers(
             *self.loss.chances(),
             float(self.noise),
@@ -173,9 +213,17 @@ class NetworkConditions:
             neighbours,
             gaps_between(self.loss.chances()[0]),
             layer_edges(),
+            links_of_arcs(network, starts, neighbours),
+            turns,
+            rounds,
+            self.links.chance_up(),
+            *self.waking.turning(),
+            float(self.waiting),
         )
+        presence = (("begin_iteration", come_and_go), ("awake", awake_now), ("hearers", heard_now))
         return Part(
             (
+                *(presence if self.changes else ()),
                 ("cross", cross_link),
                 ("add_noise", disturb_token),
                 ("work", spend_time),
@@ -193,6 +241,8 @@ class NetworkConditions:
                 ("RESENDS", int(self.resend)),
                 ("NOISY", int(self.noise > 0.0)),
                 ("TIMED", int(self.takes_time)),
+                ("CHANGES", int(self.changes)),
+                ("DETOURS", int(self.detours and roams)),
             ),
         )
 
@@ -240,6 +290,16 @@ class NetworkConditions:
             np.zeros(agents),
             np.zeros(agents),
             np.zeros(tokens),
+            np.zeros(1, np.int64),
+            np.ones(agents, np.uint8) if gossip else first_awake(self.waking, seed, agents),
+            np.full(agents, -1, np.int64),
+            np.ones(arcs, np.uint8),
+            np.zeros(agents, np.uint8),
+            np.zeros(agents, np.uint8),
+            flags(),
+            np.zeros(heard),
+            np.zeros(agents),
+            np.zeros(agents, np.int64),
         )
 
     def _seconds(self, name: str, count: int, what: str) -> NDArray[np.float64]:

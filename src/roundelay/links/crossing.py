@@ -34,6 +34,7 @@ from roundelay.kernels import (
 )
 from roundelay.kernels.bulk import Gaps, befall
 from roundelay.kernels.ziggurat import quick_normals
+from roundelay.links.presence import is_there
 
 # Literals that `NetworkConditions.part` sets, so that what does not happen costs nothing.
 LOSES: int = 0
@@ -41,10 +42,16 @@ BURSTS: int = 0
 RESENDS: int = 0
 NOISY: int = 0
 TIMED: int = 0
+CHANGES: int = 0
+DETOURS: int = 0
 
 
 class ConditionNumbers(NamedTuple):
-    """The chances of loss, the noise, and the times; `starts` and `neighbours` say which arcs there are."""
+    """The chances of loss, the noise, and the times; `starts` and `neighbours` say which arcs there are.
+
+    Link `links[a]` is that of arc a. In round k it is up with the chance `up` where turns[k // rounds] says that it has its turn,
+    one after another; `waiting` is the seconds of a round in which a token waits.
+    """
 
     loss_good: float
     loss_bad: float
@@ -61,6 +68,13 @@ class ConditionNumbers(NamedTuple):
     neighbours: Integers
     gaps: Gaps
     edges: Vector
+    links: Integers
+    turns: Any
+    rounds: int
+    up: float
+    falls_asleep: float
+    wakes_up: float
+    waiting: float
 
 
 class LinkStates(NamedTuple):
@@ -69,6 +83,8 @@ class LinkStates(NamedTuple):
     `lost` tells the arcs whose message of this exchange was lost. Arc a is heard from row `sources[a]` of `mail.posted`:
     that of its sender, or where the receiver lacks what the sender last sent, one of its own that holds what it has
     instead. `order` lists these arcs, after this exchange and after the last; `lacking` is how many they are.
+    Where links come and go, `round` counts the rounds of tokens, and `looked` says in which of them an agent was last looked at;
+    in gossip `there` tells the arcs of this iteration, `weights`, `own` and `degrees` what follows for the weights.
     `noise` and `noise_rows` are the same memory, as are `words` and `lanes`; these and the rest are scratch.
     """
 
@@ -92,6 +108,16 @@ class LinkStates(NamedTuple):
     clocks: Vector
     finished: Vector
     token_clocks: Vector
+    round: Integers
+    awake: Flags
+    looked: Integers
+    up: Flags
+    falls: Flags
+    wakes: Flags
+    there: Flags
+    weights: Vector
+    own: Vector
+    degrees: Integers
 
 
 # ---------------------------------------------------------------- time
@@ -153,10 +179,18 @@ def turn_link(conditions: ConditionNumbers, links: LinkStates, arc: int, steps: 
 def cross_link(
     conditions: ConditionNumbers, links: LinkStates, seed: int, hop: int, m: int, sender: int, receiver: int
 ) -> int:
-    """Token m goes from sender to receiver: sent again until it arrives. Returns how often it was sent."""
+    """Token m goes from sender to receiver: once both are there, sent again until it arrives. Returns how often it was sent.
+
+    That is 0 where the receiver is not there and the token may look for another instead of waiting.
+    """
     if sender == receiver:
         return 1
     arc = arc_between(conditions, sender, receiver)
+    if CHANGES:
+        while not is_there(conditions, links, seed, conditions.links[arc], receiver):
+            links.token_clocks[m] += conditions.waiting
+            if DETOURS:
+                return 0
     attempts = 0
     while True:
         links.tick[0] += 1
@@ -260,6 +294,14 @@ def leave_silent_out(links: LinkStates, mixing: Any, mail: Any) -> None:
             links.squares[mixing.receivers[a]] -= mixing.weights[a] * mixing.weights[a]
 
 
+def sum_squares(links: LinkStates, mixing: Any) -> None:
+    """The sums of the squared weights of the moment."""
+    for i in range(mixing.own.shape[0]):
+        links.squares[i] = 0.0
+        for a in range(mixing.starts[i], mixing.starts[i + 1]):
+            links.squares[i] += links.weights[a] * links.weights[a]
+
+
 def open_exchange(
     conditions: ConditionNumbers, links: LinkStates, mixing: Any, mail: Any, seed: int, number: int, silent: int
 ) -> tuple[int, int]:
@@ -278,6 +320,10 @@ def open_exchange(
                 links.lost[a] = spoke * links.lost[a] + (0 if INCREMENTS else (1 - spoke) * behind)
             lacking = flagged(links.lost, links.order[now])
         links.lacking[now] = lacking
+        if CHANGES:
+            for a in each(links.lost.shape[0]):  # nothing is lost where nothing was sent
+                links.lost[a] = links.lost[a] * links.there[a]
+            links.lacking[now] = flagged(links.lost, links.order[now])
     if TIMED:
         if conditions.latency_jitter > 0.0:
             uniforms(seed, 0, number, LATENCY, links.delays)
@@ -288,6 +334,10 @@ def open_exchange(
         else:
             for a in each(links.delays.shape[0]):
                 links.delays[a] = conditions.latency[a]
+        if CHANGES:
+            for a in range(links.delays.shape[0]):
+                if links.there[a] == 0:
+                    links.delays[a] = -math.inf  # nobody waits for who is not there
     if LOSES and RESENDS:
         for n in range(links.lacking[now]):
             a = links.order[now, n]
@@ -303,9 +353,11 @@ def open_exchange(
     if NOISY:
         for i in each(agents):
             links.spread[i] = conditions.noise * mixing.norms[i]
-        if silent > 0:
+        if CHANGES:
+            sum_squares(links, mixing)
+        elif silent > 0:
             leave_silent_out(links, mixing, mail)
-        if INCREMENTS or silent > 0:
+        if INCREMENTS or CHANGES or silent > 0:
             for i in range(agents):
                 links.spread[i] = conditions.noise * math.sqrt(max(links.squares[i], 0.0))
         for v in range(VECTORS):
@@ -315,12 +367,18 @@ def open_exchange(
 
 def collect_through(links: LinkStates, mixing: Any, mail: Any, i: int, v: int, out: Vector) -> None:
     """Out = Σ_j w_ij·(message of j) as it arrives, after `open_exchange` has drawn what befalls the messages."""
+    own = mixing.own[i]
+    if CHANGES:
+        own = links.own[i]
     for d in each(DIM):
-        out[d] = mixing.own[i] * mail.posted[i, v, d]
+        out[d] = own * mail.posted[i, v, d]
     if NOISY:
         for d in each(DIM):
             out[d] += links.spread[i] * links.noise[v, i, d]
-    gather(mixing.weights, links.sources, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
+    if CHANGES:
+        gather(links.weights, links.sources, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
+    else:
+        gather(mixing.weights, links.sources, mixing.starts[i], mixing.starts[i + 1], mail.posted, v, out)
 
 
 def ring_the_bell(conditions: ConditionNumbers, links: LinkStates) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ class MixingNumbers(NamedTuple):
     """Agent i hears `neighbours[starts[i]:starts[i + 1]]` with `weights`, and itself with `own[i]`.
 
     `receivers[a]` is the agent that hears on arc a. `squares` holds the sums of the neighbours' squared weights, `norms` their roots.
+    Where links come and go a weight is by_degree/(1 + the larger degree of the moment), or as it stands where `by_degree` is 0.
     """
 
     starts: Integers
@@ -29,17 +30,23 @@ class MixingNumbers(NamedTuple):
     own: Vector
     squares: Vector
     norms: Vector
+    by_degree: float = 0.0
 
 
-def mixing_numbers(starts: Integers, neighbours: Integers, weights: Vector, own: Vector) -> MixingNumbers:
+def mixing_numbers(
+    starts: Integers, neighbours: Integers, weights: Vector, own: Vector, by_degree: float = 0.0
+) -> MixingNumbers:
     """The weights, and what follows from them."""
     receivers = np.repeat(np.arange(len(own)), np.diff(starts))
     squares = np.asarray(np.bincount(receivers, weights**2, len(own)), np.float64)
-    return MixingNumbers(starts, neighbours, receivers, weights, own, squares, np.sqrt(squares))
+    return MixingNumbers(starts, neighbours, receivers, weights, own, squares, np.sqrt(squares), by_degree)
 
 
 class Mixing(Protocol):
-    """A rule for the weights w_ij with which agent i sums up the messages that it hears."""
+    """A rule for the weights w_ij with which agent i sums up the messages that it hears.
+
+    One that `averages` over the links, with rows that sum to 1, says so: only then can links come and go.
+    """
 
     def numbers(self, network: Network) -> MixingNumbers:
         """The weights on a network."""
@@ -50,13 +57,15 @@ class Mixing(Protocol):
 class Metropolis:
     """w_ij = 1/(1 + max(d_i, d_j)) on links, and w_ii what is left of one."""
 
+    averages: ClassVar[bool] = True
+
     def numbers(self, network: Network) -> MixingNumbers:
         """The weights on a network."""
         receivers = np.repeat(np.arange(network.agents), network.degrees)
         larger = np.maximum(network.degrees[receivers], network.degrees[network.neighbours])
         weights = 1.0 / (1.0 + larger)
         own = np.asarray(1.0 - np.bincount(receivers, weights, network.agents), np.float64)
-        return mixing_numbers(network.neighbour_starts, network.neighbours, weights, own)
+        return mixing_numbers(network.neighbour_starts, network.neighbours, weights, own, by_degree=1.0)
 
 
 @register(Mixing, "lazy")
@@ -64,16 +73,20 @@ class Metropolis:
 class Lazy:
     """(I + W)/2 of the Metropolis weights W: no eigenvalue is below 0, so that longer steps are safe, on bipartite networks too."""
 
+    averages: ClassVar[bool] = True
+
     def numbers(self, network: Network) -> MixingNumbers:
         """The weights on a network."""
         whole = Metropolis().numbers(network)
-        return mixing_numbers(whole.starts, whole.neighbours, 0.5 * whole.weights, 0.5 + 0.5 * whole.own)
+        return mixing_numbers(whole.starts, whole.neighbours, 0.5 * whole.weights, 0.5 + 0.5 * whole.own, by_degree=0.5)
 
 
 @register(Mixing, "laplacian")
 @dataclass(frozen=True)
 class Laplacian:
     """W = I − εL: the same weight on every link. `epsilon` is ε; left out, it is 1/(1 + the largest degree)."""
+
+    averages: ClassVar[bool] = True
 
     epsilon: float | None = None
 
@@ -98,6 +111,8 @@ class Laplacian:
 class BestConstant:
     """W = I − εL with the ε = 2/(λ₂ + λ_N) by which differences fade fastest (Xiao, Boyd 2004), λ the eigenvalues of L."""
 
+    averages: ClassVar[bool] = True
+
     def numbers(self, network: Network) -> MixingNumbers:
         """The weights on a network."""
         if network.agents == 1:
@@ -110,6 +125,8 @@ class BestConstant:
 @dataclass(frozen=True)
 class OwnWeights:
     """A matrix of your own: symmetric, with rows that sum to 1, weights on links alone, and no eigenvalue −1, nor 1 but one; in files its rows stand one after another."""
+
+    averages: ClassVar[bool] = True
 
     matrix: Sequence[float] | Sequence[Sequence[float]] | NDArray[np.float64]
 
@@ -160,6 +177,8 @@ class OwnWeights:
 
 def check_weights(weights: Any) -> None:
     """Refuse what is not a rule for weights."""
+    if isinstance(weights, np.ndarray):
+        raise ValueError("The weights are an array as it is: say that they are yours by roundelay.OwnWeights(matrix).")
     if isinstance(weights, type) or not hasattr(weights, "numbers"):
         raise ValueError(
             f"The weights are {weights!r}: use an object such as roundelay.Lazy(), or roundelay.OwnWeights(matrix)."

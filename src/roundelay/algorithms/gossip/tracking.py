@@ -1,15 +1,16 @@
-"""Gradient tracking: every agent follows the mean gradient beside x."""
+"""Gradient tracking: every agent follows the mean gradient beside x, and steps along it, or by its own function as well."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.gossip.gossip_method import Gossip
 from roundelay.algorithms.gossip.mixing import Metropolis, Mixing, check_weights
 from roundelay.algorithms.lemmas import Conditions
-from roundelay.algorithms.slots import gradient
+from roundelay.algorithms.slots import gradient, minimise
 from roundelay.kernels import DIM, Exchange, Matrix, each, vector
 from roundelay.links import Compressor, channel_of
 from roundelay.links.channel import Channel
@@ -167,4 +168,106 @@ class GradientTracking:
 
     def conditions(self, problem: Problem) -> Conditions:
         """Its bounds depend on the network's spectrum; none is checked here."""
+        return Conditions()
+
+
+# ---------------------------------------------------------------- by the agent's own function
+
+
+class DANENumbers(NamedTuple):
+    """μ, the penalty on leaving the point where gradients are compared."""
+
+    penalty: float
+
+
+class DANEStates(NamedTuple):
+    """x, the point where gradients were last compared, the tracked gradient s, and ∇F there."""
+
+    x: Matrix
+    point: Matrix
+    s: Matrix
+    slope: Matrix
+
+
+def send_dane(
+    problem: Any, method: DANENumbers, at: Exchange, states: DANEStates, own: Matrix, inbox: Matrix, out: Matrix
+) -> None:
+    """The message is x_i and s_i; at first the point is x⁰, and s⁰ = ∇F(x⁰)."""
+    i = at.agent
+    if at.iteration == 0:
+        gradient(problem, i, states.x[i], states.slope[i])
+        for d in each(DIM):
+            states.point[i, d] = states.x[i, d]
+            states.s[i, d] = states.slope[i, d]
+    for d in each(DIM):
+        out[0, d] = states.x[i, d]
+        out[1, d] = states.s[i, d]
+
+
+def receive_dane(
+    problem: Any, method: DANENumbers, at: Exchange, states: DANEStates, own: Matrix, inbox: Matrix, talked: bool
+) -> None:
+    """y⁺ = Wx, s⁺ = Ws + ∇F(y⁺) − ∇F(y), and x_i⁺ = argmin f_i(x) − (∇f_i(y_i⁺) − s_i⁺)'x + μ/2 ‖x − y_i⁺‖²."""
+    i, slope, pull, new = at.agent, vector(DIM), vector(DIM), vector(DIM)
+    for d in each(DIM):
+        states.point[i, d] = states.x[i, d] - own[0, d] + inbox[0, d]
+    gradient(problem, i, states.point[i], slope)
+    for d in each(DIM):
+        states.s[i, d] = states.s[i, d] - own[1, d] + inbox[1, d] + slope[d] - states.slope[i, d]
+        states.slope[i, d] = slope[d]
+        pull[d] = method.penalty * states.point[i, d] + slope[d] - states.s[i, d]
+    minimise(problem, i, pull, method.penalty, states.x[i], new)
+    for d in each(DIM):
+        states.x[i, d] = new[d]
+
+
+@register(Algorithm)
+@dataclass(frozen=True)
+class NetworkDANE:
+    """Network-DANE (Li, Cen, Chen, Chi, "Communication-efficient distributed optimization in networks with gradient tracking and variance reduction", JMLR 2020).
+
+        y⁺ = Wx    s⁺ = Ws + ∇F(y⁺) − ∇F(y)    x_i⁺ = argmin f_i(x) − (∇f_i(y_i⁺) − s_i⁺)'x + μ/2 ‖x − y_i⁺‖²
+
+    Two vectors go over every link, so an iteration costs 4E. `penalty` is μ; left out, it is L/10 of the problem. The more the f_i are alike, the smaller it may be
+    and the quicker it is. W holds `weights`.
+    """
+
+    name: ClassVar[str] = "Network-DANE"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("penalty"),)
+    penalty: float | None = None
+    channel: Channel | Compressor = Plain()
+    weights: Mixing = Metropolis()
+
+    def __post_init__(self) -> None:
+        check_step("penalty", self.penalty)
+        channel_of(self.channel)
+        check_weights(self.weights)
+
+    def resolved(self, problem: Problem) -> NetworkDANE:
+        """With the penalty set."""
+        if self.penalty is not None:
+            return self
+        if not (math.isfinite(problem.L) and problem.L > 0.0):
+            raise ValueError(
+                f"{self.name} takes its penalty from L, which is not known of this problem, or not finite: "
+                "give penalty to NetworkDANE, or L to the problem."
+            )
+        return replace(self, penalty=0.1 * problem.L)
+
+    def parts(self) -> Gossip:
+        """x and s are sent and mixed, and every agent minimises its own function beside the mean gradient."""
+        numbers = DANENumbers(known_step(self, "penalty"))
+        functions = (("send", send_dane), ("receive", receive_dane))
+        return Gossip(
+            functions,
+            lambda network: numbers,
+            DANEStates,
+            self.weights,
+            channel_of(self.channel),
+            needs=("gradient", "minimise"),
+            vectors=2,
+        )
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Its bounds depend on the network's spectrum and on how alike the functions are; none is checked here."""
         return Conditions()

@@ -69,6 +69,26 @@ class XStepFacts:
     rate: float | None = None
 
 
+@dataclass(frozen=True)
+class NoisyStep:
+    """What is public of a method whose every visit is z⁺ = z − α_k(g_i(z) + ω), ω ~ N(0, sigma²I), and whose agents keep nothing of it.
+
+    g_i is the gradient with every row of a record scaled down to the norm `clip_row` and its slope ℓ' cut at ±`clip_slope`;
+    α_k = alpha/(k + 1)^decay at the agent's visit k.
+    """
+
+    alpha: float
+    decay: float
+    sigma: float
+    clip_row: float
+    clip_slope: float
+
+    @property
+    def clip(self) -> float:
+        """The largest norm of a record's gradient."""
+        return self.clip_row * self.clip_slope
+
+
 class Facts(NamedTuple):
     """Those of a method's parts. A token method has `facts` of this kind where its update is that of incremental ADMM."""
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from roundelay.algorithms.parts.facts import XStepFacts
 from roundelay.algorithms.slots import gradient, minimise, record_weight, row_slope
-from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, uniform, vector
+from roundelay.kernels import BATCH, DIM, Numbers, Part, Vector, Visit, each, norm, slot, uniform, vector
 from roundelay.kernels.checks import finite_number, whole_number
 
 
@@ -65,6 +65,19 @@ class FirstOrder:
         return Part((("solve", solve_first_order),))
 
 
+@slot
+def add_row(problem: Any, i: int, j: int, factor: float, out: Vector) -> None:
+    """Add a multiple of agent i's data row j; where the problem says nothing else, its rows are full."""
+    for d in each(DIM):
+        out[d] += factor * problem.rows[j, d]
+
+
+@slot
+def row_length(problem: Any, j: int) -> float:
+    """The length of data row j."""
+    return norm(problem.rows[j])
+
+
 class BatchNumbers(NamedTuple):
     """How many rows are drawn."""
 
@@ -82,9 +95,7 @@ def solve_by_sample(
         slope[d] = problem.ridge * x[d]
     for draw in range(xstep.batch):
         j = begin + int(uniform(at.seed, i, at.hop, BATCH, draw) * rows)
-        factor = row_slope(problem, i, j, x) * rows / xstep.batch
-        for d in each(DIM):
-            slope[d] += factor * problem.rows[j, d]
+        add_row(problem, i, j, row_slope(problem, i, j, x) * rows / xstep.batch, slope)
     inverse = 1.0 / penalty
     for d in each(DIM):
         new[d] = (w[d] - slope[d]) * inverse
@@ -127,12 +138,11 @@ def solve_clipped(
     for j in range(begin, problem.row_starts[i + 1]):
         if xstep.rate == 1.0 or uniform(at.seed, i, at.hop, BATCH, j - begin) < xstep.rate:
             factor = row_slope(problem, i, j, x)
-            size = abs(factor) * norm(problem.rows[j])
+            size = abs(factor) * row_length(problem, j)
             if size > limit:
                 factor *= limit / size
             factor /= xstep.rate
-            for d in each(DIM):
-                slope[d] += factor * problem.rows[j, d]
+            add_row(problem, i, j, factor, slope)
     inverse = 1.0 / penalty
     for d in each(DIM):
         new[d] = (w[d] - slope[d]) * inverse

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -65,6 +65,14 @@ class Place(NamedTuple):
 
     point: Vector
     direction: Vector
+
+
+@runtime_checkable
+class AnswersAtOnce(Protocol):
+    """A problem for which all that is asked of an agent at a point is one piece of work, such as a pass over many rows."""
+
+    def answer(self, agent: int, asked: Asked, place: Place) -> Vector:
+        """The numbers of an answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +177,8 @@ def answers(problem: Problem, asked: Asked, place: Place) -> Matrix:
     agents, dim, point = problem.agents, problem.dim, place.point
     if asked == Asked.NOTHING:
         return np.zeros((agents, 0))
+    if isinstance(problem, AnswersAtOnce):
+        return np.array([problem.answer(agent, asked, place) for agent in range(agents)])
     if asked == Asked.HESSIAN_TIMES_DIRECTION:
         return np.array([problem.hessian_times(agent, point, place.direction) for agent in range(agents)])
     if agents == 1:

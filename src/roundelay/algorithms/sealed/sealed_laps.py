@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
@@ -15,6 +16,7 @@ from roundelay.algorithms.token_method import check_choice
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import FixedPoint, Grid, WideFixedPoint
 from roundelay.problems import Problem, Regulariser
+from roundelay.problems.problem import check_matrix
 from roundelay.problems.regularisers import NoRegulariser, simple_shape
 from roundelay.problems.row_problem import RowProblem
 from roundelay.registry import register, registered
@@ -199,14 +201,20 @@ def check_suits(optimiser: Optimiser, known: Smoothness) -> None:
         raise ValueError(
             f"{_name(optimiser)} needs Hessians, which the problem does not have: use LBFGS(), for which a gradient is enough."
         )
+    if any(asked in HESSIANS for asked in optimiser.asks):
+        check_matrix(known.dim)
 
 
 def check_records(problem: Problem) -> None:
     """Refuse what has no records that could be clipped, or some that count more than others."""
-    if not isinstance(problem, RowProblem):
+    if not isinstance(problem, RowProblem) or not problem.has_records:
         raise ValueError(
             f"A {type(problem).__name__} has no records that could be clipped, so that no ε can be promised: use a problem of rows, such "
             "as LeastSquares or Logistic, or leave the budget out."
+        )
+    if not math.isfinite(problem.most_curvature):
+        raise ValueError(
+            f"The curvature that one record of a {type(problem).__name__} adds has no bound, so that no ε can be promised: leave the budget out."
         )
     scales = problem.scales
     if scales.max() > (1.0 + 1e-9) * scales.min():

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -147,7 +148,8 @@ class SharedNoise:
     def steps(self, problem: RowProblem, agent: int, lap: int, point: Vector) -> Steps:
         """The clipped records of an agent, each rounded to whole steps, and summed."""
         own = problem.rows.of(agent)
-        features, targets = problem.rows.features[own], problem.rows.targets[own]
+        targets = problem.rows.targets[own]
+        features: Any = problem.rows.features[own]
         most = math.ldexp(math.sqrt(self.honest) / self.multiplier, SHARE_BITS) + 1.0
         if not most * len(targets) * self.agents < 2.0**62:
             raise ValueError(
@@ -157,7 +159,8 @@ class SharedNoise:
         total: Steps = np.zeros(self.numbers, np.int64)
         together = max(1, _BLOCK // self.numbers)
         for begin in range(0, len(targets), together):
-            rows = clipped_rows(features[begin : begin + together], self.clip_row)
+            block = features[begin : begin + together]
+            rows = clipped_rows(block.toarray() if problem.rows.is_sparse else block, self.clip_row)
             total += (
                 np.rint(self._records(problem, rows, targets[begin : begin + together], point) * units)
                 .astype(np.int64)

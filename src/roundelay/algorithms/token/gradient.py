@@ -1,4 +1,4 @@
-"""Token methods that step along a gradient at the token: WPG, incremental gradient and MC-SAG, each a visit of its own."""
+"""Token methods that step along a gradient at the token: WPG, incremental gradient with noise and without, and MC-SAG, each a visit of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 
 from roundelay.algorithms.algorithm import Algorithm, Tunable, check_step, known_step, with_step
 from roundelay.algorithms.lemmas import Conditions, gradient_step
-from roundelay.algorithms.slots import Agents, at_token, estimate, gradient
+from roundelay.algorithms.parts.facts import NoisyStep
+from roundelay.algorithms.parts.xsteps import add_row, row_length
+from roundelay.algorithms.slots import Agents, at_token, estimate, gradient, record_weight, row_slope
 from roundelay.algorithms.token_method import OwnVisit, check_choice
-from roundelay.kernels import DIM, Vector, Visit, each, norm, vector
+from roundelay.kernels import DIM, PRIMAL, Vector, Visit, each, norm, normals, vector
 from roundelay.kernels.checks import finite_number
 from roundelay.networks.walks import Cycle, MetropolisWalk, Walk
 from roundelay.problems import Problem, Regulariser
@@ -72,7 +74,8 @@ class WPG:
         y_i⁺ = z − α∇f_i(z)    z̄⁺ = z̄ + (y_i⁺ − y_i)/N    z = prox_{αr/N}(z̄)
 
     `alpha` is α; from 1/L to 2/(L+μ) it does well. The agent's x_i is the z that it last received. It is
-    what PI-ADMM1 becomes as γ → ∞, with α = 1/ρ. `regulariser` is r.
+    what PI-ADMM1 becomes as γ → ∞, with α = 1/ρ. On the cycle and without r it is DIAG (Mokhtari, Gürbüzbalaban, Ribeiro, SIAM J. Optim. 2018), which is
+    Finito (Defazio, Domke, Caetano, ICML 2014) in cyclic order; damped once a lap it is `ProxDFinito`. `regulariser` is r.
     """
 
     name: ClassVar[str] = "WPG"
@@ -150,6 +153,88 @@ class IncrementalGradient:
         finite_number("alpha", self.alpha, above=0.0)
         finite_number("decay", self.decay)
         return OwnVisit(visit_descent, DescentNumbers(float(self.alpha), float(self.decay)), self.walk)
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """Whether the step is short enough."""
+        return gradient_step(self.alpha, problem)
+
+
+class NoisyDescentNumbers(NamedTuple):
+    """α_k = α/(k + 1)^decay, σ, and how far a record's row and slope count."""
+
+    alpha: float
+    decay: float
+    sigma: float
+    clip_row: float
+    clip_slope: float
+
+
+def visit_noisy_descent(
+    problem: Any, method: NoisyDescentNumbers, at: Visit, token: Vector, states: Agents, watch: bool
+) -> tuple[float, float]:
+    """z⁺ = z − α_k(g_i(z) + ω), g_i with rows scaled down to B and slopes cut at ±C; x_i keeps the token that i sent."""
+    slope, seen, omega = vector(DIM), vector(DIM), vector(DIM)
+    i = at.agent
+    for d in each(DIM):
+        slope[d] = problem.ridge * token[d]
+    limit = method.clip_slope * record_weight(problem, i)
+    for j in range(problem.row_starts[i], problem.row_starts[i + 1]):
+        # A row that is cut to s·o predicts (s·o)'z = o'(s·z).
+        shrink = method.clip_row / max(row_length(problem, j), method.clip_row)
+        for d in each(DIM):
+            seen[d] = shrink * token[d]
+        factor = min(max(row_slope(problem, i, j, seen), -limit), limit)
+        add_row(problem, i, j, shrink * factor, slope)
+    normals(at.seed, i, at.hop, PRIMAL, omega)
+    step = method.alpha / (at.turn + 1.0) ** method.decay
+    for d in each(DIM):
+        moved = token[d] - step * (slope[d] + method.sigma * omega[d])
+        token[d] = moved
+        states.x[i, d] = moved
+    return 0.0, 0.0
+
+
+@register(Algorithm)
+@dataclass(frozen=True)
+class PrivateIncrementalGradient:
+    """Incremental gradient with every record clipped and noise at every visit; on a random walk, private random-walk gradient.
+
+        z⁺ = z − α_k(g_i(z) + ω),   ω ~ N(0, σ²I),   α_k = α/(k + 1)^decay at the agent's visit k = 0, 1, …
+
+    g_i is ∇f_i with every row scaled down to the norm `clip_row` and every slope ℓ' cut at ±`clip_slope`, so that it is the
+    gradient of a convex function too. `sigma` is σ, the deviation of the noise on the gradient. As in Cyffers and Bellet (AISTATS
+    2022) and Cyffers, Bellet and Upadhyay (ICML 2024) the agents keep nothing between visits, so that what comes after hides
+    what came before: `rl.network_privacy` says how much, from whom. It ends at a floor that α and σ set.
+    """
+
+    name: ClassVar[str] = "private incremental gradient"
+    tunable: ClassVar[tuple[Tunable, ...]] = (Tunable("alpha"),)
+    alpha: float = 0.01
+    sigma: float = 1.0
+    clip_row: float = 1.0
+    clip_slope: float = 1.0
+    decay: float = 0.0
+    walk: Walk = Cycle()
+
+    def __post_init__(self) -> None:
+        self.parts()  # refuses bad options now
+
+    def parts(self) -> OwnVisit:
+        """A noisy gradient step of the token itself."""
+        numbers = NoisyDescentNumbers(
+            float(finite_number("alpha", self.alpha, above=0.0)),
+            float(finite_number("decay", self.decay, least=0.0)),
+            float(finite_number("sigma", self.sigma, least=0.0)),
+            float(finite_number("clip_row", self.clip_row, above=0.0)),
+            float(finite_number("clip_slope", self.clip_slope, above=0.0)),
+        )
+        return OwnVisit(
+            visit_noisy_descent,
+            numbers,
+            self.walk,
+            needs=("row_slope", "record_weight"),
+            noisy_step=NoisyStep(*numbers),
+        )
 
     def conditions(self, problem: Problem) -> Conditions:
         """Whether the step is short enough."""
