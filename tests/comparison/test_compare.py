@@ -110,7 +110,7 @@ def test_with_nothing_but_refusals_there_is_a_table_and_no_figure(tmp_path: Path
     assert len(found.rows) == 1 and not found.ensembles
     with pytest.raises(ValueError, match="nothing to draw"):
         found.figure()
-    assert [path.name for path in found.save(tmp_path)] == ["table.csv", "table.txt"]
+    assert [path.name for path in found.save(tmp_path)] == ["table.csv", "table.txt", "table.tex"]
 
 
 def test_a_budget_is_spent_also_where_messages_are_censored(problem: Made, network: Made) -> None:
@@ -180,10 +180,11 @@ def test_what_is_saved_can_be_read_again(comparison: rl.Comparison, tmp_path: Pa
     assert [path.name for path in written] == [
         "table.csv",
         "table.txt",
+        "table.tex",
         "error_over_seconds.png",
         "error_over_seconds.svg",
     ]
-    table = pd.read_csv(written[0], index_col="method")
+    table = pd.read_csv(written[0], index_col="method", skiprows=6)
     pd.testing.assert_frame_equal(table[["seconds_to_1e-2"]], comparison.table()[["seconds_to_1e-2"]])
     assert "seconds" in written[1].read_text(encoding="utf-8")
 

@@ -16,9 +16,12 @@ from roundelay.comparison.costs import Reached, amount, brief, reached, short
 from roundelay.comparison.naming import parameters_in_words
 from roundelay.engine import Ensemble
 from roundelay.networks.network_checks import join_names
-from roundelay.notebook import as_html
 from roundelay.plots import plot_convergence, save_figure
 from roundelay.plots.style import Cost
+from roundelay.shown.notebook import View
+from roundelay.shown.provenance import before_csv, commented, provenance
+from roundelay.shown.show import Shown
+from roundelay.shown.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Shown):
     """The result of `compare`.
 
     `rows` has every method that was asked for, also one that was refused, that diverged, or that Ctrl-C cut short.
@@ -76,8 +79,25 @@ class Comparison:
     def __str__(self) -> str:
         return self.text()
 
-    def _repr_html_(self) -> str:
-        return as_html(repr(self), self.table().reset_index())
+    def view(self) -> View:
+        """A table for each axis, then what became of methods that did not get everywhere, and how the first seed of each went."""
+        tables = [_costs(self.rows, self.levels, axis, self.column) for axis in self.axes]
+        for name, notes in (
+            ("parameters", _parameters(self.rows)),
+            ("outcomes", _unsettled(self.rows, len(self.seeds))),
+        ):
+            if notes:
+                tables.append(Table(name, "", ("method", name), tuple(notes), words=2))
+        curves = tuple(ensemble[0].curve(name) for name, ensemble in self.ensembles.items() if len(ensemble))
+        return View(_heading(self.column, self.seeds, self.units), tuple(tables), curves)
+
+    def made(self) -> dict[str, Any]:
+        """Every method with its parameters, and the seeds."""
+        return {
+            "parameters": "; ".join(f"{row.name}: {row.parameters}" for row in self.rows),
+            "seeds": ", ".join(map(str, self.seeds)),
+            "data": "; ".join(dict.fromkeys(filter(None, (one.made()["data"] for one in self.ensembles.values())))),
+        }
 
     def table(self) -> pd.DataFrame:
         """One row a method: the costs of each level on each axis, infinite where it was not reached.
@@ -99,19 +119,20 @@ class Comparison:
             raise ValueError("No method could be run, so there is nothing to draw: `text()` says why.")
         missing = [row.name for row in self.rows if row.name not in self.ensembles]
         title = textwrap.fill(f"Not drawn, since not run: {join_names(missing)}", 90) if missing else None
-        figure = plot_convergence(self.ensembles, self.column, title=title, over=over, log_cost=True)
-        if self.column == "error":  # below this all but the one pass have stopped
-            bottom, _ = figure.axes[0].get_ylim()
-            figure.axes[0].set_ylim(bottom=max(bottom, 0.2 * min(self.levels)))
-        return figure
+        # Below this all but the one pass have stopped.
+        lowest = 0.2 * min(self.levels) if self.column == "error" else 0.0
+        return plot_convergence(self.ensembles, self.column, title=title, over=over, log_cost=True, lowest=lowest)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write table.csv, table.txt, and a figure over each axis as PNG and SVG; missing folders are made."""
+        """Write table.csv, table.txt, table.tex, and a figure over each axis as PNG and SVG; missing folders are made."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        written = [folder / "table.csv", folder / "table.txt"]
-        self.table().to_csv(written[0])
-        written[1].write_text(self.text(), encoding="utf-8")
+        written = [folder / f"table.{suffix}" for suffix in ("csv", "txt", "tex")]
+        made = provenance(**self.made())
+        csv = before_csv(made) + self.table().to_csv(lineterminator="\n")
+        contents = (csv, f"{self.text()}\n{commented(made)}", self.to_latex())
+        for path, content in zip(written, contents, strict=True):
+            path.write_text(content, encoding="utf-8", newline="\n")
         for axis in self.axes if self.ensembles else ():
             figure = self.figure(axis)
             written += [save_figure(figure, folder / f"{self.column}_over_{axis}.{suffix}") for suffix in SUFFIXES]
@@ -178,37 +199,50 @@ def comparison_in_text(
     rows: Sequence[Row], levels: Sequence[float], axes: Sequence[Cost], column: str, seeds: Sequence[int], units: float
 ) -> str:
     """A table for each axis, then the parameters of each method, then what became of those that did not get there."""
-    times = "one seed" if len(seeds) == 1 else f"the median of {len(seeds)} seeds"
-    heading = (
-        f"What it costs until the {column.replace('_', ' ')} stays at or below a level: {times}, "
-        f"at most about {units:,.0f} units."
-    )
-    blocks = [textwrap.fill(heading, _WIDTH), *(_table(rows, levels, axis, column) for axis in axes)]
-    blocks.append(_notes("parameters", [(row.name, row.parameters) for row in rows]))
-    unsettled = [(row.name, row.words) for row in rows if row.costs and not _whole(row, len(seeds))]
-    if unsettled:
+    blocks = [textwrap.fill(_heading(column, seeds, units), _WIDTH)]
+    blocks += [_table(_costs(rows, levels, axis, column)) for axis in axes]
+    blocks.append(_notes("parameters", _parameters(rows)))
+    if unsettled := _unsettled(rows, len(seeds)):
         blocks.append(_notes("outcomes", unsettled))
     return "\n\n".join(blocks) + "\n"
 
 
-def _whole(row: Row, seeds: int) -> bool:
-    """Whether every seed reached every level."""
-    return all(cost.seeds == seeds for cost in row.costs["units"])
+def _heading(column: str, seeds: Sequence[int], units: float) -> str:
+    times = "one seed" if len(seeds) == 1 else f"the median of {len(seeds)} seeds"
+    return (
+        f"What it costs until the {column.replace('_', ' ')} stays at or below a level: {times}, "
+        f"at most about {units:,.0f} units."
+    )
+
+
+def _parameters(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    return [(row.name, row.parameters) for row in rows]
+
+
+def _unsettled(rows: Sequence[Row], seeds: int) -> list[tuple[str, str]]:
+    """What became of methods of which not every seed reached every level."""
+    return [
+        (row.name, row.words) for row in rows if row.costs and any(cost.seeds < seeds for cost in row.costs["units"])
+    ]
 
 
 def _objective(row: Row) -> str:
     return "–" if math.isnan(row.final_objective) else f"{row.final_objective:.6g}"
 
 
-def _table(rows: Sequence[Row], levels: Sequence[float], axis: Cost, column: str) -> str:
+def _costs(rows: Sequence[Row], levels: Sequence[float], axis: Cost, column: str) -> Table:
     head = [axis, *(f"to {short(level)}" for level in levels), "final error"]
     body = [[row.name, *(_cell(cost) for cost in row.costs[axis]), _error(row.final_error)] for row in rows]
     if any(math.isfinite(row.final_objective) for row in rows):
         head[-1:] = ["final gradient", "objective"] if column == "gradient_norm" else ["at the end", "objective"]
         body = [[*cells, _objective(row)] for cells, row in zip(body, rows, strict=True)]
-    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-    lines = [_line(head, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
-    return "\n".join([*lines, *(_line(cells, widths) for cells in body)])
+    return Table(axis, "", tuple(head), tuple(map(tuple, body)))
+
+
+def _table(table: Table) -> str:
+    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+    lines = [_line(table.header, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
+    return "\n".join([*lines, *(_line(cells, widths) for cells in table.rows)])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -7,16 +7,19 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import roundelay as rl
+from roundelay.comparison.bounds import least_hops
 from roundelay.comparison.costs import brief
 from roundelay.comparison.field_methods import ENTRIES, KINDS, OWN, FieldEntry, Kind, entry_named
-from roundelay.comparison.workers import Told, workers
+from roundelay.comparison.runners import Dask, Task, Told, completed
+from roundelay.shown.table import Table
 
 LEVEL = 1e-6
 # How many evaluations each method is tuned with, how many iterations a gossip method may make, how many units a token
@@ -32,6 +35,8 @@ SEEDS = {2: 10, 20: 3, 100: 1}
 BIASED_SHARE = 0.2
 # Beyond this dimension a logistic problem is not solved exactly in every step of every agent.
 EXACT_LOGISTIC = 20
+# What the row of the lower bound is called.
+BOUND = "lower bound for tours"
 
 
 @dataclass(frozen=True)
@@ -152,10 +157,11 @@ def run_field(
     evaluations: int | None = None,
     processes: int = 2,
     report: Told | None = None,
+    dask: Dask = None,
 ) -> list[Cell]:
     """Measure every cell that `folder` does not hold yet; each is written as soon as it is there.
 
-    So an interrupted run goes on where it was.
+    So an interrupted run goes on where it was. `dask` is a cluster to do it on.
     """
     folder.mkdir(parents=True, exist_ok=True)
     jobs = [
@@ -167,10 +173,10 @@ def run_field(
     done = len(jobs) - len(missing)
     if report is not None:
         report("cells", done, len(jobs))
-    with workers(processes) as submit:
-        futures = {submit(measure_cell, job.panel, job.method, job.seeds, job.evaluations): job for job in missing}
-        for future in as_completed(futures):
-            _write(futures[future].file(folder), future.result())
+    tasks = (Task(measure_cell, (job.panel, job.method, job.seeds, job.evaluations), about=job) for job in missing)
+    with completed(tasks, processes, dask) as results:
+        for result in results:
+            _write(result.task.about.file(folder), result.result())
             done += 1
             if report is not None:
                 report("cells", done, len(jobs))
@@ -196,7 +202,8 @@ def field_as_markdown(cells: Sequence[Cell]) -> str:
     blocks = [_heading()]
     for kind in kinds:
         own = [cell for cell in cells if cell.panel.startswith(f"{kind},")]
-        blocks += [f"## {kind.capitalize()}", _table(own), _readings(own)]
+        biased = {cell.method for cell in own if not cell.exact}
+        blocks += [f"## {kind.capitalize()}", _as_markdown(_shown(kind, own), biased), _readings(own)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -223,7 +230,11 @@ def _heading() -> str:
         "parameter takes the floor below the level in reasonable time. An error in place of units is what was left after "
         f"{_by_dim(GOSSIP_ITERATIONS)} iterations, or {_by_dim(TOKEN_UNITS)} hops of a token (a fifth of that for biased methods). A dash means that "
         "the method can't be run on the problem, or was left out as too slow; field.csv has the words, and all parameters. Made by "
-        "`make field`."
+        "`make field`.\n\n"
+        f"The last row is no method. A token that goes round a fixed tour by gradients and proximal steps needs at least so many units for the worst f_i that curve "
+        "between the μ and L of these problems (for the logistic ones μ = 0) in as many unknowns: `rl.least_hops`, which puts all constants into Woodworth and Srebro "
+        "(arXiv 1605.08003). The data of this table are not the worst, so that a method may be below it; and it binds neither random walks nor what sends Hessians, the one "
+        "pass and sealed laps."
     )
 
 
@@ -233,17 +244,43 @@ def _by_dim(numbers: Mapping[int, float]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _table(cells: Sequence[Cell]) -> str:
+def field_tables(cells: Sequence[Cell]) -> tuple[Table, ...]:
+    """One table for each kind of problem."""
+    kinds = dict.fromkeys(cell.panel.split(",")[0] for cell in cells)
+    return tuple(_shown(kind, [cell for cell in cells if cell.panel.startswith(f"{kind},")]) for kind in kinds)
+
+
+def _shown(kind: str, cells: Sequence[Cell]) -> Table:
     panels = list(dict.fromkeys(cell.panel for cell in cells))
     methods = list(dict.fromkeys(cell.method for cell in cells))
     by_place = {(cell.method, cell.panel): cell for cell in cells}
-    heads = [panel.split(", ", 1)[1] for panel in panels]
-    lines = [f"| method | {' | '.join(heads)} |", f"|---|{'---:|' * len(panels)}"]
+    rows = []
     for method in methods:
         row = [by_place[method, panel] for panel in panels]
-        name = f"{method}{'*' if row[0].from_paper else ''}"
-        lines.append(f"| {name if row[0].exact else f'*{name}*'} | {' | '.join(map(_cell, row))} |")
+        rows.append((f"{method}{'*' if row[0].from_paper else ''}", *map(_cell, row)))
+    rows.append((BOUND, *(f"{tour_bound(panel_titled(title)):,.0f}" for title in panels)))
+    heads = ("method", *(panel.split(", ", 1)[1] for panel in panels))
+    return Table(kind, f"{kind.capitalize()}: units with given / tuned parameters", heads, tuple(rows))
+
+
+def _as_markdown(table: Table, biased: Container[str]) -> str:
+    """The table, the methods of which some are biased in italics."""
+    lines = [f"| {' | '.join(table.header)} |", f"|---|{'---:|' * (len(table.header) - 1)}"]
+    for name, *row in table.rows:
+        lines.append(f"| {f'*{name}*' if name.rstrip('*') in biased else name} | {' | '.join(row)} |")
     return "\n".join(lines)
+
+
+def panel_titled(title: str) -> FieldPanel:
+    """The panel that a cell is of."""
+    kind, agents, dim = title.split(", ")
+    return FieldPanel("logistic" if kind == "logistic" else "least squares", int(agents[2:]), int(dim[2:]))
+
+
+def tour_bound(panel: FieldPanel) -> float:
+    """The units that no method on a tour can promise to stay below, for the μ and L of the panel's problems."""
+    problems = [panel.problem(seed) for seed in range(SEEDS.get(panel.dim, 1))]
+    return float(np.median([least_hops(LEVEL, panel.agents, panel.dim, problem.L, problem.mu) for problem in problems]))
 
 
 def _cell(cell: Cell) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 import roundelay as rl
 
 Kind = Literal["least squares", "logistic"]
@@ -64,6 +66,14 @@ def _gossip_admm(**parameters: Any) -> Callable[[Kind, Any], Parameters]:
     return lambda kind, problem: {**parameters, "first_order": kind == "logistic"}
 
 
+def _curved(kind: Kind, problem: Any) -> Parameters:
+    """μ of the problem; for the logistic one, which flattens out far away, that of the mean function at its minimum."""
+    if problem.mu > 0.0:
+        return {}
+    curvature = sum(problem.hessian(i, problem.optimum) for i in range(problem.agents)) / problem.agents
+    return {"mu": float(np.linalg.eigvalsh(curvature)[0])}
+
+
 def _sealed(optimiser: Any) -> FieldEntry:
     return FieldEntry(rl.SealedLaps, lambda kind, problem: {"optimiser": optimiser}, variant=optimiser.name)
 
@@ -79,7 +89,15 @@ ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.SIADMM, lambda kind, problem: {"rho": 10.0 if kind == "least squares" else 1.0}, exact=False),
     FieldEntry(rl.WPG, lambda kind, problem: {"alpha": 1.0 / problem.L}),
     FieldEntry(rl.IncrementalGradient, lambda kind, problem: {"alpha": 0.1 / problem.L}, exact=False),
+    FieldEntry(
+        rl.PrivateIncrementalGradient,
+        lambda kind, problem: {"alpha": 0.1 / problem.L, "sigma": 1e-3, "clip_row": problem.dim**0.5, "clip_slope": 10.0},
+        exact=False,
+    ),
+    FieldEntry(rl.ProxDFinito),
     FieldEntry(rl.MCSAG),
+    FieldEntry(rl.PointSAGA, lambda kind, problem: {} if problem.mu > 0.0 else {"gamma": 1.0 / problem.L}, solves_exactly=True),
+    FieldEntry(rl.AcceleratedToken, _curved),
     FieldEntry(rl.OnePass),
     _sealed(rl.NormalEquations()),
     _sealed(rl.ConjugateGradients()),
@@ -95,6 +113,7 @@ ENTRIES: tuple[FieldEntry, ...] = (
     FieldEntry(rl.NIDS),
     FieldEntry(rl.GradientTracking),
     FieldEntry(rl.GradientTracking, lambda kind, problem: {"adapt_then_combine": True}, variant="ATC"),
+    FieldEntry(rl.NetworkDANE, solves_exactly=True),
     FieldEntry(rl.LEAD),
     FieldEntry(rl.CHOCO, exact=False),
     FieldEntry(rl.Scaffnew),

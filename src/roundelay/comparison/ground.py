@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ import numpy as np
 from roundelay.algorithms.sealed.questions import numbers_asked
 from roundelay.algorithms.token_method import vectors_of
 from roundelay.comparison.costs import spent
+from roundelay.comparison.runners import Done, Runner, Shared, Task
 from roundelay.engine import Ensemble
 from roundelay.engine.assemble import EngineChoice
 from roundelay.engine.checks import check_conditions, check_seed, the_method, the_network, the_problem, the_seeds
-from roundelay.engine.drive import Report
+from roundelay.engine.result import Run
 from roundelay.engine.simulate import simulate
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.problems import Problem
+from roundelay.shown.watched import Report
 
 # A method that says less than it might, since its messages are censored, is run again for longer: so many times at
 # most, and each time so many times as long at most.
@@ -36,13 +39,18 @@ RATIO = 1.007
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Where methods meet: the problem and the network of each seed, the network's conditions, and the engine."""
+    """Where methods meet: the problem and the network of each seed, the network's conditions, the engine, where all start, and where it runs.
+
+    Without a runner the seeds of a method are threads of this process, since compiled code frees the interpreter.
+    """
 
     problem: Problem | Callable[[int], Problem]
     network: Network | Callable[[int], Network]
     seeds: tuple[int, ...]
     conditions: NetworkConditions | None
     engine: EngineChoice
+    x0: Any = None
+    runner: Runner | None = None
 
     def problem_of(self, seed: int) -> Problem:
         """The problem of this seed."""
@@ -73,19 +81,44 @@ class Ground:
         return {noun: max(length[noun] for length in lengths) for noun in lengths[0]}
 
     def _run(self, algorithm: Any, steps: dict[str, int], tolerance: float | None, progress: Report | bool) -> Ensemble:
-        return simulate(
-            algorithm,
-            self.problem,
-            self.network,
-            steps.get("hops"),
+        each: Callable[..., Any] = partial(
+            simulate,
+            hops=steps.get("hops"),
             iterations=steps.get("iterations"),
-            seeds=self.seeds,
             conditions=self.conditions,
             engine=self.engine,
+            x0=self.x0,
             record=geometric_marks(*steps.values()) if steps and not is_sealed(algorithm) else None,
             tolerance=tolerance,
-            progress=progress,
         )
+        if self.runner is None:
+            return each(algorithm, self.problem, self.network, seeds=self.seeds, progress=progress)
+        tasks = [self._task(each, algorithm, seed) for seed in self.seeds]
+        found: dict[int, Done] = {}
+        with closing(self.runner.completed(tasks)) as results:
+            for done in results:
+                found[done.task.about] = done
+                if callable(progress):
+                    progress(len(found), len(self.seeds))
+        return Ensemble(tuple(replace(found[seed].result(), problem=self.problem_of(seed)) for seed in self.seeds))
+
+    def _task(self, each: Callable[..., Any], algorithm: Any, seed: int) -> Task:
+        problem, network = self._shared(self.problem_of(seed)), self._shared(self.network_of(seed))
+        return Task(_one_seed, (each, algorithm, problem, network, seed), about=seed)
+
+    def _shared(self, thing: Any) -> Shared:
+        """The thing, sent once for all methods; what is kept here keeps its place in memory."""
+        return self._sent.setdefault(id(thing), Shared(thing))
+
+    @cached_property
+    def _sent(self) -> dict[int, Shared]:
+        return {}
+
+
+def _one_seed(each: Callable[..., Any], algorithm: Any, problem: Problem, network: Network, seed: int) -> Run:
+    """In a worker. The data need not travel back."""
+    run: Run = each(algorithm, problem, network, seed=seed, progress=False)
+    return replace(run, problem=None)
 
 
 def checked_ground(
@@ -94,6 +127,7 @@ def checked_ground(
     seeds: Sequence[int],
     conditions: NetworkConditions | None,
     engine: EngineChoice,
+    x0: Any = None,
 ) -> Ground:
     """Check what all methods share, so that what is wrong with it is not taken for a fault of a method."""
     keys = the_seeds(seeds)
@@ -106,6 +140,7 @@ def checked_ground(
         keys,
         conditions,
         engine,
+        x0,
     )
     for seed in keys:
         check_seed(seed)

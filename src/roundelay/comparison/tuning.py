@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from roundelay.comparison.costs import brief, short
-from roundelay.comparison.ground import checked_ground
+import numpy as np
+
+from roundelay.comparison.costs import brief, short, spent
+from roundelay.comparison.ground import Ground, checked_ground, was_interrupted
 from roundelay.comparison.naming import named, parameters as parameters_of, value_in_words
+from roundelay.comparison.runners import Dask, cluster
 from roundelay.comparison.search import Coordinate, Point, Score, Search, coordinates_of
-from roundelay.comparison.trials import Race, Rank, Trial
+from roundelay.engine import Ensemble
 from roundelay.engine.assemble import EngineChoice
-from roundelay.engine.drive import Bar, Report
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.links.conditions import NetworkConditions
 from roundelay.networks import Network
 from roundelay.networks.network_checks import join_names
 from roundelay.problems import Problem, has_optimum
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import table_of
+from roundelay.shown.watched import Bar, Report
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Tuning:
+class Tuning(Shown):
     """The result of `tune`.
 
     `algorithm` is the tuned one, `start` the one that the search began with. `tuned` names the parameters that were
@@ -50,6 +59,14 @@ class Tuning:
 
     def __repr__(self) -> str:
         return f"Tuning({self.algorithm!r}: {self.words})"
+
+    def view(self) -> View:
+        """What came of it in words, and every setting that was tried."""
+        return View(self.words, (table_of(self.trials, "tuning"),) if self.tried else ())
+
+    def made(self) -> dict[str, Any]:
+        """The tuned method, and the seeds."""
+        return {"parameters": self.algorithm, "seeds": ", ".join(map(str, self.seeds))}
 
     @property
     def evaluations(self) -> int:
@@ -90,7 +107,9 @@ def tune(
     conditions: NetworkConditions | None = None,
     engine: EngineChoice = "auto",
     parameters: Sequence[str] | None = None,
+    x0: Sequence[float] | NDArray[np.float64] | None = None,
     progress: Report | bool = True,
+    dask: Dask = None,
 ) -> Tuning:
     """Find good values for the parameters that `algorithm.tunable` names, or for those in `parameters`.
 
@@ -100,15 +119,16 @@ def tune(
 
     It begins at the algorithm's own values and is a compass search in factors: 4 at first, and smaller where no
     neighbour is better, down to 1.05. Every algorithm has the same number of `evaluations`; fewer are made only where
-    the factor has become that small. Where the best value of a parameter is then at the edge of what was tried, the
+    the factor has become that small. `x0` is where all start, as for `simulate`. Where the best value of a parameter is then at the edge of what was tried, the
     search goes on until it is not, for at most as many again. Ctrl-C ends the search and gives the best so far.
-    `progress` is True for a bar, False for none, or a function (done, total).
+    `progress` is True for a bar, False for none, or a function (done, total). `dask` is the address of a Dask scheduler, or a
+    `distributed.Client`, on whose workers the seeds are run; the numbers are the same.
     """
     ((name, algorithm),) = named([algorithm]).items()
     finite_number("level", level, above=0.0)
     finite_number("units", units, above=0.0)
     whole_number("evaluations", evaluations, least=1)
-    place = checked_ground(problem, network, seeds, conditions, engine)
+    place = checked_ground(problem, network, seeds, conditions, engine, x0)
     if not all(has_optimum(place.problem_of(seed)) for seed in place.seeds):
         raise ValueError(
             "Tuning goes by the error, which needs a minimiser: give the problem its optimum instead of None."
@@ -127,7 +147,9 @@ def tune(
             progress(done, max(done, evaluations))
 
     try:
-        return _tuned(name, Race(place, start, float(level), float(units), tell), coordinates, evaluations)
+        with cluster(dask) as runner:
+            race = Race(replace(place, runner=runner), start, float(level), float(units), tell)
+            return _tuned(name, race, coordinates, evaluations)
     finally:
         if bar is not None:
             bar.close()
@@ -263,3 +285,108 @@ def _seeds_in_words(seeds: Sequence[int]) -> str:
 
 def _were(count: int) -> str:
     return "was" if count == 1 else "were"
+
+
+# ---------------------------------------------------------------- settings against each other
+
+
+class Rank(IntEnum):
+    """What came of a setting: each ranks behind all of those before it."""
+
+    REACHED = 0
+    SHORT = 1
+    DIVERGED = 2
+    REFUSED = 3
+
+
+OUTCOMES = {
+    Rank.REACHED: "reached",
+    Rank.SHORT: "not reached",
+    Rank.DIVERGED: "diverged",
+    Rank.REFUSED: "refused",
+}
+
+
+# A setting is given so many times the units of the best so far. The median of an even number of seeds is the mean of
+# two, one of which may be twice the mean.
+AHEAD_ODD, AHEAD_EVEN = 1.3, 2.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation: the setting, the median units to the level, the median error at the end, and its score.
+
+    `budget` is how many units it was given: less than all where it was `raced` against a better setting. It is
+    `settled` where every seed stopped of itself, so that a larger budget would change nothing.
+    """
+
+    values: Mapping[str, float]
+    score: Score
+    units: float
+    error: float
+    budget: float
+    raced: bool
+    settled: bool
+
+    @property
+    def outcome(self) -> str:
+        """What came of it in a word or two; one that is beaten is given up before its budget is spent."""
+        return "given up" if self.raced and self.score.rank == Rank.SHORT else OUTCOMES[Rank(self.score.rank)]
+
+
+def trial_of(values: Mapping[str, float], ensemble: Ensemble, level: float, budget: float, raced: bool) -> Trial:
+    """The setting's medians over the seeds."""
+    units = float(np.median([run.units_to(level) for run in ensemble]))
+    error = float(np.median([run.history["error"].iloc[-1] for run in ensemble]))
+    if math.isfinite(units):
+        score = Score(Rank.REACHED, units)
+    elif 2 * sum(run.stop == "diverged" for run in ensemble) > len(ensemble) or not math.isfinite(error):
+        # Of two that diverge, the one that does so later is nearer to one that does not.
+        score = Score(Rank.DIVERGED, -float(np.median([spent(run) for run in ensemble])))
+    else:
+        score = Score(Rank.SHORT, error)
+    settled = all(run.stop in ("tolerance", "diverged") for run in ensemble)
+    return Trial(values, score, units, error, budget, raced, settled)
+
+
+def refused_trial(values: Mapping[str, float], budget: float) -> Trial:
+    """A setting that the algorithm does not accept."""
+    return Trial(values, Score(Rank.REFUSED, 0.0), math.inf, math.nan, budget, False, True)
+
+
+@dataclass
+class Race:
+    """All trials of an algorithm so far, and the least units that any of them needed."""
+
+    place: Ground
+    start: Any
+    level: float
+    units: float
+    told: Callable[[int], None]
+    trials: list[Trial] = field(default_factory=list)
+    least: float = math.inf
+
+    def evaluate(self, values: Mapping[str, float]) -> Trial:
+        """Try a setting. One that the algorithm does not accept ranks last, unless it is the first."""
+        ahead = AHEAD_ODD if len(self.place.seeds) % 2 else AHEAD_EVEN
+        budget = min(self.units, ahead * self.least)
+        try:
+            candidate = replace(self.start, **values) if values else self.start
+            trial = self._run(candidate, values, budget)
+            if budget < self.units and trial.units < self.least and not trial.settled:
+                trial = self._run(candidate, values, self.units)  # it might not have stayed there
+        except ValueError:
+            if not self.trials:
+                raise
+            trial = refused_trial(values, budget)
+        self.trials.append(trial)
+        if trial.score.rank == Rank.REACHED:
+            self.least = min(self.least, trial.units)
+        self.told(len(self.trials))
+        return trial
+
+    def _run(self, candidate: Any, values: Mapping[str, float], budget: float) -> Trial:
+        ensemble = self.place.run(candidate, budget, 0.5 * self.level)
+        if was_interrupted(ensemble, self.place.seeds):
+            raise KeyboardInterrupt
+        return trial_of(values, ensemble, self.level, budget, budget < self.units)
