@@ -89,6 +89,10 @@ def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
     table = field_as_markdown(again)
     assert "| WPG |" in table and "I-ADMM at its better parameters not there" in table
     assert len(list(csv.DictReader(field_as_csv(again).splitlines()))) == 2
+    # The bound stands below the methods, for the numbers of the panel's own problems.
+    problems = [TINY.problem(seed) for seed in range(field.SEEDS[2])]
+    bound = np.median([rl.least_hops(1e-6, 8, 2, problem.L, problem.mu) for problem in problems])
+    assert f"| lower bound for tours | {bound:,.0f} |" in table
 
 
 def test_the_reading_names_all_that_need_fewer_units() -> None:

@@ -297,11 +297,12 @@ def test_the_command_can_be_copied_as_it_is(page: Chrome) -> None:
 
 def test_every_file_that_the_page_links_to_is_written(tmp_path: Path) -> None:
     small = replace(DOCUMENT, sections=(Section("one", "One", (), (convergence(), table())),))
-    linked = set(re.findall(r'href="((?:figures|data)/[^"]+)"', report_page(small)))
+    linked = set(re.findall(r'href="((?:figures|data|tables)/[^"]+)"', report_page(small)))
     written = {file.relative_to(tmp_path).as_posix() for file in write_files(small, tmp_path)}
     assert written == linked
     assert written == {
         "figures/convergence.png", "figures/convergence.svg", "data/convergence.csv", "data/units.csv", "data/claims.csv",
+        "tables/units.tex", "tables/claims.tex",
     }  # fmt: skip
     assert all((tmp_path / name).is_file() for name in written)
 
@@ -311,10 +312,13 @@ def test_files_are_the_same_in_every_run_and_numbers_are_exact(tmp_path: Path) -
     first, second = (write_files(small, tmp_path / name) for name in "ab")
     assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
     assert not any(b"\r" in file.read_bytes() for file in first if file.suffix == ".csv")
-    numbers = pd.read_csv(tmp_path / "a/data/single.csv", float_precision="round_trip")
+    numbers = pd.read_csv(tmp_path / "a/data/single.csv", float_precision="round_trip", skiprows=6)
     series = figure_named("single").charts[0].series
     np.testing.assert_array_equal(numbers["y"], np.concatenate([each.y for each in series]))
-    rows = list(csv.DictReader((tmp_path / "a/data/claims.csv").read_text(encoding="utf-8").splitlines()))
+    lines = (tmp_path / "a/data/claims.csv").read_text(encoding="utf-8").splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    assert comments[-1] == f"# to read: pandas.read_csv(path, skiprows={len(comments)})"
+    rows = list(csv.DictReader(lines[len(comments) :]))
     assert rows[3]["claim"] == HOSTILE and [row["verdict"] for row in rows] == [
         each.verdict for each in DOCUMENT.claims
     ]

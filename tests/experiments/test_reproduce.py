@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from roundelay.cli.app import app
 from roundelay.paper import pieces, report
 from roundelay.paper.counting import count_system
-from roundelay.paper.document import Table
 from roundelay.paper.pieces import (
     FULL,
     QUICK,
@@ -27,6 +26,7 @@ from roundelay.paper.report.writing import write_numbers, write_tables
 from roundelay.paper.reproduction import FIGURES, all_pieces, assemble, figure_named
 from roundelay.paper.theory import rises_of
 from roundelay.plots.chart import ChartFigure
+from roundelay.shown.table import Table
 from tests.experiments.squares import PIECES, fail
 
 # ---------------------------------------------------------------- pieces
@@ -127,7 +127,7 @@ def test_every_figure_has_data_and_says_how_it_was_made(found):
             assert chart.series
             assert all(np.isfinite(series.y).any() for series in chart.series)
     tables = [item for item in items if isinstance(item, Table)]
-    assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+    assert all(len(row) == len(table.header) for table in tables for row in table.rows)
 
 
 def test_every_claim_points_to_something_in_the_report(found):

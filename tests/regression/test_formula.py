@@ -138,3 +138,23 @@ def test_a_logarithm_of_what_has_none_is_named_with_the_number_of_rows():
     frame.loc[[3, 5], "n"] = 0.0
     with pytest.raises(ValueError, match=r"'log\(n\)' of the formula is not a number in 2 of this site's rows"):
         Formula("y ~ log(n)", COLUMNS).design(frame)
+
+
+@pytest.mark.parametrize("name", ["log", "C", "I", "bs"])
+def test_a_column_may_be_called_as_a_function_is(name: str) -> None:
+    """It was taken for the function, and the agent of whoever was sent such a plan ended without a word."""
+    columns = (*COLUMNS, Column(name))
+    frame = table().assign(**{name: np.arange(24.0)})
+    others = "log(age) + C(sex) + I(bmi ** 2) + bs(n, df=4)"
+    plain, quoted = Formula(f"y ~ {others}", columns), Formula(f"y ~ {others} + `{name}`", columns)
+    assert plain.design(frame)[1].shape[1] + 1 == quoted.design(frame)[1].shape[1]
+    assert quoted.design(frame)[0][-1] == name
+    for term in (name, f"log({name})", f"I({name} ** 2)", f"C({name})", f"bs({name}, df=4)"):
+        with pytest.raises(ValueError, match="write it between `backticks`"):
+            Formula(f"y ~ age + {term}", columns)
+
+
+@pytest.mark.parametrize("term", ["0x10", "1_0", "0x10 * age"])
+def test_what_is_a_number_here_and_a_name_to_who_reads_the_notation_is_refused_in_words(term: str) -> None:
+    with pytest.raises(ValueError, match="can't be read"):
+        _ = Formula(f"y ~ {term}", COLUMNS).coefficients

@@ -17,9 +17,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from roundelay.regression.result import Result
 from roundelay.regression.shown.drawing import Scale, ticks_in_words
-from roundelay.regression.shown.numbers import printable
 from roundelay.regression.shown.pictures import calibration, convergence, forest, pictures_of, residuals, roc, survival
 from roundelay.regression.shown.report import Origin, report
+from roundelay.shown.numbers import printable
 from tests.browser import open_browser, prefer, requested, resize
 from tests.shown.examples import HOSTILE, binomial, cox, hostile
 

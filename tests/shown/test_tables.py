@@ -12,10 +12,10 @@ import pytest
 
 from roundelay.regression.result import Strength
 from roundelay.regression.shown.broom import as_csv, glance, tidy
-from roundelay.regression.shown.numbers import aligned, chance, fixed, printable, short
 from roundelay.regression.shown.pictures import pictures_of
 from roundelay.regression.shown.printed import printed
 from roundelay.regression.shown.tables import coefficients, in_words
+from roundelay.shown.numbers import aligned, chance, fixed, printable, short
 from tests.shown.examples import HOSTILE, binomial, cox, hostile, logit
 
 

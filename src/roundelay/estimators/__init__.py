@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from roundelay.estimators.counts import RingPoissonRegressor as RingPoissonRegressor
     from roundelay.estimators.linear import (
         RingElasticNet as RingElasticNet,
         RingLasso as RingLasso,
         RingLinearRegression as RingLinearRegression,
+        RingPoissonRegressor as RingPoissonRegressor,
         RingRidge as RingRidge,
     )
     from roundelay.estimators.logistic import RingLogisticRegression as RingLogisticRegression
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 # Loaded when first used: scikit-learn is an extra.
 _LATER = {
-    "counts": "RingPoissonRegressor",
-    "linear": "RingElasticNet RingLasso RingLinearRegression RingRidge",
+    "linear": "RingElasticNet RingLasso RingLinearRegression RingPoissonRegressor RingRidge",
     "logistic": "RingLogisticRegression",
     "sums": "Communication",
     "survival": "RingCox",

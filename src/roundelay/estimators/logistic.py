@@ -18,6 +18,7 @@ from roundelay.estimators.summary import look_at
 from roundelay.estimators.sums import SealedSums, units_of
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import finite_number
+from roundelay.problems.carriers import RowsAt
 from roundelay.regression.families import family_named
 from roundelay.regression.likelihood import FamilyLosses, Likelihood, Linear, SoftmaxLosses
 from roundelay.regression.regression import MOST_UNKNOWNS, MULTINOMIAL
@@ -161,6 +162,10 @@ class Turned:
     def scores(self, u: Vector) -> Matrix:
         """What each row adds to the slope."""
         return np.array([self._outer(one) for one in self.inner.scores(self._inner(u))])
+
+    def rows_at(self, u: Vector) -> RowsAt:
+        """The rows by the equations within."""
+        return self.inner.rows_at(self._inner(u))
 
     def _outer(self, slopes: Vector) -> Vector:
         return (self.turn.T @ slopes.reshape(self.turn.shape[0], -1)).reshape(-1)

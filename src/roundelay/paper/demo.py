@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 import roundelay as rl
 from roundelay.comparison import MethodReport, Reached, reached
-from roundelay.comparison.workers import workers
+from roundelay.comparison.runners import Task, completed
 from roundelay.engine.assemble import EngineChoice
 from roundelay.paper.settings import AGENTS, DENSITY, DIM, SAMPLES
 from roundelay.plots import plot_convergence
@@ -99,8 +98,9 @@ def _row(name: str, ensemble: rl.Ensemble) -> DemoRow:
 
 def compile_methods(algorithms: Sequence[Any], report: Callable[[str], None] | None = None) -> None:
     """Compile each algorithm for the paper's least squares, two at a time; `report` is told each name when it is done."""
-    with workers(min(PROCESSES, len(algorithms))) as submit:
-        for finished in as_completed([submit(_compile, algorithm) for algorithm in algorithms]):
+    tasks = (Task(_compile, (algorithm,)) for algorithm in algorithms)
+    with completed(tasks, min(PROCESSES, len(algorithms))) as results:
+        for finished in results:
             name = finished.result()
             if report is not None:
                 report(name)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from roundelay.paper.pieces import Measured
 from roundelay.plots.chart import ChartFigure
+from roundelay.shown.table import Table
 
 Found = Mapping[str, Measured]
 Verdict = Literal["holds", "holds only if", "does not hold"]
@@ -81,17 +82,6 @@ def judge(claim: Claim, found: Found) -> Judged:
     measured = "; ".join(str(check) for check in checks)
     condition = claim.condition if verdict == "holds only if" else ""
     return Judged(claim.name, claim.where, claim.claim, measured, verdict, condition, claim.why, claim.figure)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under a heading; `name` is what its CSV file is called."""
-
-    name: str
-    title: str
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 import roundelay
-from roundelay.comparison.workers import Told, workers
+from roundelay.comparison.runners import Dask, Task, Told, completed
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,16 @@ class Piece:
 
 
 def run_pieces(
-    pieces: Sequence[Piece], effort: Effort, folder: Path, processes: int = 2, report: Told | None = None
+    pieces: Sequence[Piece],
+    effort: Effort,
+    folder: Path,
+    processes: int = 2,
+    report: Told | None = None,
+    dask: Dask = None,
 ) -> Mapping[str, Measured]:
     """The results of all pieces, by name; those that `folder` holds are not computed again.
 
-    What was kept counts only for the code and the effort it was made with.
+    What was kept counts only for the code and the effort it was made with. `dask` is a cluster to compute on.
     """
     kept = folder / f"{effort.name}-{code_fingerprint()}"
     for stale in folder.glob(f"{effort.name}-*"):
@@ -97,19 +101,24 @@ def run_pieces(
     if report is not None:
         report("pieces", done, len(pieces))
     if missing:
-        _compute(missing, effort, kept, processes, done, len(pieces), report)
+        _compute(missing, effort, kept, processes, dask, done, len(pieces), report)
     return {piece.name: read_measured(piece.file(kept)) for piece in pieces}
 
 
 def _compute(
-    missing: Sequence[Piece], effort: Effort, kept: Path, processes: int, done: int, total: int, report: Told | None
+    missing: Sequence[Piece],
+    effort: Effort,
+    kept: Path,
+    processes: int,
+    dask: Dask,
+    done: int,
+    total: int,
+    report: Told | None,
 ) -> None:
-    with workers(processes) as submit:
-        futures: dict[Future[Measured], Piece] = {
-            submit(piece.work, effort, *piece.arguments): piece for piece in missing
-        }
-        for future in as_completed(futures):
-            write_measured(future.result(), futures[future].file(kept))
+    tasks = (Task(piece.work, (effort, *piece.arguments), about=piece) for piece in missing)
+    with completed(tasks, processes, dask) as results:
+        for result in results:
+            write_measured(result.result(), result.task.about.file(kept))
             done += 1
             if report is not None:
                 report("pieces", done, total)

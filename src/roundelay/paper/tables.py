@@ -10,12 +10,13 @@ from roundelay.paper.accuracy import seeds_of, units_to_level, wins_of
 from roundelay.paper.beyond import BEYOND_METHODS, DIMS, GAMMA_RUN
 from roundelay.paper.claims import slope_ratio
 from roundelay.paper.counting import AGENTS, COUNTS, LAST
-from roundelay.paper.document import Found, Table, number
+from roundelay.paper.document import Found, number
 from roundelay.paper.inference import BACKWARDS, BROKEN, EXACTLY
 from roundelay.paper.readings import DEVIATION, SCALING, SIGN
 from roundelay.paper.settings import I_ADMM, METRICS, PANELS, PI_ADMM1, PI_ADMM2, SIX
 from roundelay.paper.theory import CASES, LIMITS
 from roundelay.paper.variations import INEXACT, STRAGGLER
+from roundelay.shown.table import Table
 
 METRIC_NAMES = {"accuracy": "accuracy", "error": "common error"}
 
@@ -33,10 +34,10 @@ def units_table(found: Found, kind: Kind) -> Table:
     return Table(
         name,
         f"Median units to 1e-6, {kind}",
-        "“never” where the median seed does not get there. The last column has the seeds in which I-ADMM needs the"
-        " fewest units of all six.",
         ("network", "metric", *SIX, "I-ADMM cheapest"),
         tuple(rows),
+        "“never” where the median seed does not get there. The last column has the seeds in which I-ADMM needs the"
+        " fewest units of all six.",
     )
 
 
@@ -55,10 +56,10 @@ def slopes_table(found: Found) -> Table:
     return Table(
         "slopes",
         "Slopes and floors",
-        "Digits of the common error that a thousand units gain between 1e-4 and 1e-9, median over the seeds; and where"
-        " PI-ADMM2 with σ = 1e-3 ends.",
         ("problem", "network", I_ADMM, PI_ADMM1, "ratio", "PI-ADMM2's floor, accuracy", "its floor, common error"),
         tuple(rows),
+        "Digits of the common error that a thousand units gain between 1e-4 and 1e-9, median over the seeds; and where"
+        " PI-ADMM2 with σ = 1e-3 ends.",
     )
 
 
@@ -76,16 +77,10 @@ def descent_table(found: Found) -> Table:
                 number(numbers["below F(x*) in the first lap"]), number(numbers["below F(x*) after it"]),
             )
         )  # fmt: skip
-    return Table(
-        "descent",
-        "Rises of the augmented Lagrangian, hop by hop",
-        "ρ and γ of seed 0. A rise counts above 1e-12 of the value. The first lap has N = 100 hops, what follows 1100.",
-        (
+    return Table("descent", "Rises of the augmented Lagrangian, hop by hop", (
             "Lemma", "problem", "start", "ρ", "γ", "rises in the first lap", "rises after it",
             "hops below F(x*) in the first lap", "after it",
-        ),
-        tuple(rows),
-    )  # fmt: skip
+        ), tuple(rows), "ρ and γ of seed 0. A rise counts above 1e-12 of the value. The first lap has N = 100 hops, what follows 1100.")  # fmt: skip
 
 
 def limits_table(found: Found) -> Table:
@@ -177,10 +172,10 @@ def inference_table(found: Found) -> Table:
     return Table(
         "inference",
         "What an eavesdropper recovers, all 100 agents",
-        "Relative errors, the largest of any agent unless said otherwise. Nothing but the tokens and what is public is"
-        " used. The neighbours of an agent see the same.",
         ("method", "attack", "quantity", "relative error"),
         tuple((*row[:3], number(row[3])) for row in rows),
+        "Relative errors, the largest of any agent unless said otherwise. Nothing but the tokens and what is public is"
+        " used. The neighbours of an agent see the same.",
     )
 
 
@@ -214,9 +209,9 @@ def beyond_table(found: Found) -> Table:
     return Table(
         "beyond-units",
         "Median units to 1e-6 with other rivals, least squares, N = 100, η = 0.3",
-        "Of the token, or of the agents' x_i in a gossip method. WPG at 1/L, which an agent can know beforehand, and tuned on other seeds.",
         ("method", *(f"p = {dim}" for dim in DIMS), "parameters, p = 2; p = 20"),
         tuple(rows),
+        "Of the token, or of the agents' x_i in a gossip method. WPG at 1/L, which an agent can know beforehand, and tuned on other seeds.",
     )
 
 
@@ -229,7 +224,7 @@ def gammas_table(found: Found) -> Table:
 
 def _as_table(name: str, title: str, caption: str, frame: pd.DataFrame) -> Table:
     rows = tuple(tuple(_cell(value) for value in row) for row in frame.itertuples(index=False))
-    return Table(name, title, caption, tuple(str(column) for column in frame.columns), rows)
+    return Table(name, title, tuple(str(column) for column in frame.columns), rows, caption)
 
 
 def _cell(value: object) -> str:

@@ -7,3 +7,6 @@ from roundelay.plots.saving import (
     check_figure_path as check_figure_path,
     save_figure as save_figure,
 )
+from roundelay.plots.style import (
+    PaperStyle as PaperStyle,
+)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from roundelay.engine import Ensemble, Run
 from roundelay.kernels import Vector
-from roundelay.plots.style import COSTS, label_of
+from roundelay.plots.style import COSTS, PaperStyle, label_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,15 +80,28 @@ def _drawable(values: Vector) -> Vector:
 # ------------------------------------------------------------ axes
 
 
-def new_axis(wide: bool) -> Axes:
-    """An axis in a new figure; a wide one has room for a legend beside it."""
+def new_axis(wide: bool, paper: PaperStyle | None = None, legend: int = 0) -> Axes:
+    """An axis in a new figure; a wide one has room for a legend beside it, one for print for so many rows of a legend below it."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from roundelay.plots.shown import ShownFigure
 
     # The padding, in inches, leaves room for labels at the ends of an axis.
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
-    return ShownFigure(figsize=(10.4, 5.6) if wide else (7.6, 4.8), layout=layout).add_subplot()
+    size = (10.4, 5.6) if wide else (7.6, 4.8)
+    if paper is not None:
+        layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03)
+        size = paper.width, min(0.72 * paper.width, 3.6) + 0.19 * paper.scale * legend
+    return ShownFigure(figsize=size, layout=layout).add_subplot()
+
+
+def remembered(figure: Figure, made: Mapping[str, Any], again: Callable[[PaperStyle], Figure]) -> Figure:
+    """The figure with a word of how it was made, and the way to draw it again."""
+    from roundelay.plots.shown import ShownFigure
+
+    assert isinstance(figure, ShownFigure)
+    figure.made, figure.again = made, again
+    return figure
 
 
 def figure_of(axis: Axes) -> Figure:

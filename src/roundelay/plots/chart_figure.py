@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from roundelay.plots.axes import frame
+from roundelay.plots.axes import frame, remembered
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series
 from roundelay.plots.layout import INSIDE, Legend, drawable, label_places, legends_of
-from roundelay.plots.style import style_of
+from roundelay.plots.style import PaperStyle, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +36,11 @@ UPWARDS = {"bottom": ("top", -1), "middle": ("center", 0), "top": ("bottom", 1)}
 # The width and height of a panel in inches, by the number of columns; more columns are as narrow as three.
 _SIZES = {1: (7.6, 4.4), 2: (5.4, 3.8), 3: (4.3, 3.5)}
 
+# A panel in print is at least so wide, in inches.
+_NARROWEST = 2.3
+
 # About how wide a letter and how high a line is in inches, in the legend and in the title.
-_LETTER = 0.085
+_LETTER, _LETTER_IN_PRINT = 0.085, 0.06
 LINE = 0.2
 TITLE_LETTER = 0.11
 TITLE_LINE = 0.3
@@ -49,8 +52,38 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Lines: TypeAlias = "dict[tuple[str, int], Line2D]"
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """How many panels stand side by side, the width and height of each in inches, and the size of all else against that on a screen."""
+
+    columns: int
+    width: float
+    height: float
+    scale: float = 1.0
+    letter: float = _LETTER
+
+    @property
+    def lengths(self) -> float:
+        """The width in those of a screen's letters."""
+        return self.width / self.scale * _LETTER / self.letter
+
+
 def draw_chart_figure(figure: ChartFigure) -> Figure:
     """Draw every panel that the figure has, with one legend for all of them where their series are the same."""
+    columns = max(1, min(figure.columns, len(figure.charts)))
+    made = {"figure": figure.name, "seeds": figure.seeds, "parameters": figure.caption}
+    drawn = _drawn(figure, _Panel(columns, *_SIZES.get(columns, _SIZES[3])))
+    return remembered(drawn, made, lambda paper: _drawn(replace(figure, title=""), _in_print(figure, paper)))
+
+
+def _in_print(figure: ChartFigure, paper: PaperStyle) -> _Panel:
+    """As many panels side by side as can be read in the width of a column."""
+    columns = max(1, min(figure.columns, len(figure.charts), int(paper.width / _NARROWEST)))
+    width = paper.width / columns
+    return _Panel(columns, width, max(0.62 * width, 1.9), paper.scale, _LETTER_IN_PRINT)
+
+
+def _drawn(figure: ChartFigure, panel: _Panel) -> Figure:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from roundelay.plots.shown import ShownFigure
@@ -58,19 +91,19 @@ def draw_chart_figure(figure: ChartFigure) -> Figure:
     charts = tuple(drawable(_shown(chart)) for chart in figure.charts)
     if not charts:
         raise ValueError(f"The figure {figure.name!r} has no panel to draw: give it at least one chart.")
-    columns = max(1, min(figure.columns, len(charts)))
+    columns, width, scale = panel.columns, panel.width, panel.scale
     rows = -(-len(charts) // columns)
-    width, height = _SIZES.get(columns, _SIZES[3])
     legends = _one_below(legends_of(replace(figure, charts=charts)))
     title = fill(figure.title, int(width * columns / TITLE_LETTER))
-    extra = TITLE_LINE * (title.count("\n") + 1) + _height(legends, width, columns, rows)
-    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, wspace=0.02, hspace=0.03)
-    drawn = ShownFigure(figsize=(width * columns, height * rows + extra), layout=layout)
+    extra = (TITLE_LINE * (title.count("\n") + 1) if title else 0.0) + _height(legends, panel, rows)
+    layout = ConstrainedLayoutEngine(w_pad=0.1 * scale**3, h_pad=0.1 * scale**3, wspace=0.02, hspace=0.03)
+    drawn = ShownFigure(figsize=(width * columns, panel.height * rows + extra), layout=layout)
     axes = [drawn.add_subplot(rows, columns, place + 1) for place in range(len(charts))]
-    lines = [_draw_panel(axis, chart, columns) for axis, chart in zip(axes, charts, strict=True)]
+    lines = [_draw_panel(axis, chart, panel) for axis, chart in zip(axes, charts, strict=True)]
     for legend in legends:
-        _explain(drawn, axes, lines, legend, width if len(legend.panels) == 1 else width * columns)
-    drawn.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", parse_math=False)
+        _explain(drawn, axes, lines, legend, panel.lengths * (1 if len(legend.panels) == 1 else columns), scale)
+    if title:
+        drawn.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", parse_math=False)
     return drawn
 
 
@@ -88,11 +121,11 @@ def _shown(chart: Chart) -> Chart:
     return replace(chart, series=tuple(series for series in chart.series if series.shown))
 
 
-def _draw_panel(axis: Axes, chart: Chart, columns: int) -> Lines:
+def _draw_panel(axis: Axes, chart: Chart, panel: _Panel) -> Lines:
     """Draw the panel; return what the legend needs."""
     lines: Lines = {}
     for series in chart.series:
-        lines.setdefault((series.label, series.place), _draw_series(axis, chart, series))
+        lines.setdefault((series.label, series.place), _draw_series(axis, chart, series, panel.scale))
     axis.set_title(chart.title, loc="left", fontsize="medium", parse_math=False)
     if chart.bare:
         axis.set_aspect("equal")
@@ -100,11 +133,11 @@ def _draw_panel(axis: Axes, chart: Chart, columns: int) -> Lines:
         axis.margins(0.08)
     else:
         axis.set_xlabel(chart.x_label, parse_math=False)
-        height = _SIZES.get(columns, _SIZES[3])[1]
-        axis.set_ylabel(fill(chart.y_label, int((height - 0.9) / _LETTER)), parse_math=False)
+        room = panel.height - 0.9 * panel.scale
+        axis.set_ylabel(fill(chart.y_label, int(room / (_LETTER * panel.scale))), parse_math=False)
         _scale(axis, chart)
         if not chart.log_x:
-            axis.locator_params(axis="x", nbins=8 if columns == 1 else 5)
+            axis.locator_params(axis="x", nbins=8 if panel.width > 5.5 else 5)
         frame(axis)
     return lines
 
@@ -142,7 +175,9 @@ def _power_of_ten(value: float, place: int) -> str:
 # ------------------------------------------------------------ legends
 
 
-def _explain(drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend: Legend, width: float) -> None:
+def _explain(
+    drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend: Legend, width: float, scale: float
+) -> None:
     """One legend under the figure for several panels, or under its only panel."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -159,18 +194,19 @@ def _explain(drawn: Figure, axes: Sequence[Axes], lines: Sequence[Lines], legend
         made = drawn.legend(handles, labels, loc="outside lower center", **words)
     else:
         axis = axes[legend.panels[0]]
-        below = ScaledTranslation(0.0, -0.48 if axis.axison else -0.05, drawn.dpi_scale_trans)
+        below = ScaledTranslation(0.0, -0.48 * scale if axis.axison else -0.05, drawn.dpi_scale_trans)
         words |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": axis.transAxes + below}
         made = axis.legend(handles, labels, **words)
     for text in made.get_texts():
         text.set_parse_math(False)
 
 
-def _height(legends: Sequence[Legend], width: float, columns: int, rows: int) -> float:
+def _height(legends: Sequence[Legend], panel: _Panel, rows: int) -> float:
     """What the legends take from the figure's height in inches, at most."""
+    width, columns = panel.lengths, panel.columns
     shared = sum(LINE * (_rows(legend, width * columns) + 1) for legend in legends if len(legend.panels) > 1)
     own = [LINE * (_rows(legend, width) + 0.5) for legend in legends if len(legend.panels) == 1]
-    return shared + rows * max(own, default=0.0)
+    return panel.scale * (shared + rows * max(own, default=0.0))
 
 
 def _columns(legend: Legend, width: float) -> int:
@@ -187,9 +223,11 @@ def _rows(legend: Legend, width: float) -> int:
 # ------------------------------------------------------------ a series
 
 
-def _draw_series(axis: Axes, chart: Chart, series: Series) -> Line2D:
+def _draw_series(axis: Axes, chart: Chart, series: Series, scale: float) -> Line2D:
     """Draw the band, the line or the points, and the names; return what the legend shows."""
     look = _line_look(chart, series)
+    for size in look.keys() & {"linewidth", "markersize", "markeredgewidth"}:
+        look[size] *= scale
     if series.low is not None and series.high is not None:
         axis.fill_between(series.x, series.low, series.high, color=look["color"], alpha=0.18, linewidth=0.0)
     (line,) = axis.plot(series.x, series.y, label=series.label, **look)

@@ -5,6 +5,7 @@ Colour, line and marker differ, so that any one of them is enough to tell method
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +31,52 @@ class Style:
 def style_of(place: int) -> Style:
     """The style of the method at this place in the figure; the first 280 differ."""
     return Style(COLOURS[place % len(COLOURS)], LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])
+
+
+# ------------------------------------------------------------ paper
+
+
+@dataclass(frozen=True)
+class PaperStyle:
+    """How wide a figure is in print, in inches, and how large its letters are, in points."""
+
+    width: float
+    letters: float = 8.5
+
+    @property
+    def scale(self) -> float:
+        """The size of all else against that on a screen."""
+        return self.letters / SCREEN_LETTERS
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What matplotlib is told while such a figure is drawn and written: letters like those around it, as outlines that printers take."""
+        return {
+            "font.family": ["STIXGeneral", "DejaVu Sans"],
+            "mathtext.fontset": "stix",
+            "font.size": self.letters,
+            "axes.linewidth": 0.8 * self.scale,
+            "pdf.fonttype": 42,
+        }
+
+
+SCREEN_LETTERS = 10.0
+# A column and the whole page of the IEEE's transactions; the text of NeurIPS.
+PAPER_STYLES: Mapping[str, PaperStyle] = {
+    "ieee": PaperStyle(3.5),
+    "ieee-wide": PaperStyle(7.16),
+    "neurips": PaperStyle(5.5, 9.0),
+}
+
+
+def paper_style(style: str | PaperStyle) -> PaperStyle:
+    """A style by its name."""
+    found = style if isinstance(style, PaperStyle) else PAPER_STYLES.get(style)
+    if found is None:
+        raise ValueError(
+            f"There is no style {style!r}: use one of {', '.join(PAPER_STYLES)}, or a roundelay.PaperStyle(width, letters)."
+        )
+    return found
 
 
 # ------------------------------------------------------------ labels

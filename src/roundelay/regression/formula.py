@@ -38,6 +38,8 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 SITE = "site"
 # Of a term's own kind: levels, splines, and what stands beside the predictors.
 LEVELS, SPLINE, BESIDE = "C", "bs", ("offset", "weights")
+# What can't be called and a column at once.
+RESERVED = frozenset((*FUNCTIONS, LEVELS, SPLINE))
 # Responses of two columns.
 COUNTS, SURVIVAL = "cbind", "Surv"
 LONGEST, MOST_DEGREE, MOST_DF = 2000, 5, 50
@@ -141,11 +143,14 @@ class Formula:
         try:
             read = formulaic.Formula(self._sides[1])
         except Exception as error:  # of many kinds, with drawings in them
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ValueError(f"The formula {self.text!r} can't be read: {first.rstrip('.')}.") from None
+            raise self._unreadable(error) from None
         if not isinstance(read, formulaic.SimpleFormula):
             raise ValueError(f"The formula {self.text!r} has several parts behind its ~: write one.")
         return tuple(read)
+
+    def _unreadable(self, error: Exception) -> ValueError:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        return ValueError(f"The formula {self.text!r} can't be read: {first.rstrip('.')}.")
 
     def _check_length(self) -> None:
         """Refuse what would be multiplied out for hours, before it is."""
@@ -260,6 +265,10 @@ class Formula:
         parts = [self._parsed(factor.expr) for term in self.terms for factor in term.factors]
         return self._names_in([*parts, *([self.beside["offset"]] if "offset" in self.beside else [])])
 
+    def names_in(self, *expressions: str) -> tuple[str, ...]:
+        """The columns that some expressions name."""
+        return self._names_in([self._parsed(one) for one in expressions])
+
     def _names_in(self, parts: Sequence[ast.expr]) -> tuple[str, ...]:
         called = {id(node.func) for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)}
         nodes = [
@@ -297,6 +306,10 @@ class Formula:
         """Refuse what is not plain arithmetic on columns of numbers; a column of levels may stand alone."""
         if isinstance(node, ast.Name):
             column = self._column(node.id)
+            if node.id in RESERVED:  # formulaic would take the column for the function
+                raise ValueError(
+                    f"The column {node.id!r} is called as a function of formulas is: write it between `backticks`, or rename it."
+                )
             if column.values == "levels" and not levels:
                 raise ValueError(
                     f"The formula calculates with {column.name!r}, which has levels and no numbers: use it by itself."
@@ -336,6 +349,7 @@ class Formula:
                 raise ValueError(
                     f"{expression!r} in the formula: write {LEVELS}(column); the reference level stands in the plan."
                 )
+            self._check(call.args[0], levels=True)
             if self._column(call.args[0].id).values != "levels":
                 raise ValueError(
                     f"{expression!r} in the formula takes {call.args[0].id!r} for levels, but it was agreed to be a number: plan with its levels."
@@ -369,6 +383,44 @@ class Formula:
                 raise ValueError(
                     f"The column {name!r} has {len(column.levels)} level{'s' * (len(column.levels) != 1)}: one to be told from another takes two."
                 )
+
+    # ------------------------------------------------------------ what every formula may calculate
+
+    @cached_property
+    def calculations(self) -> tuple[str, ...]:
+        """All that is calculated but polynomials of a column, up to its cube, and logarithms and roots of one, as it is or times a number or one more.
+
+        Of these nobody can make what is about one person: they rise, or have a bend, where the column itself does. A limit may lie anywhere, and
+        sums, products and quotients of several can come to anything.
+        """
+        factors = [
+            self._parsed(factor.expr)
+            for term in self.terms
+            for factor in term.factors
+            if not self._of_a_kind(factor.expr)
+        ]
+        written = [*self.response[1], *self.beside.values(), *factors]
+        calculated = [self.spoken(ast.unparse(inside(node))) for node in written if not _is_simple(node)]
+        return tuple(
+            dict.fromkeys([*calculated, *(self.spoken(str(term)) for term in self.terms if self._is_bent(term))])
+        )
+
+    def _is_bent(self, term: Any) -> bool:
+        """Whether a term multiplies what it has of one column to more than its cube: a number in several of its factors."""
+        degrees: dict[str, int | None] = {}
+        levels = {column.name for column in self.columns if column.values == "levels"}
+        for factor in term.factors:
+            for name in {*self.names_in(factor.expr)} - levels:
+                degree, before = _degree(self._parsed(factor.expr)), degrees.get(name, 0)
+                if name in degrees and (degree is None or before is None or before + degree > HIGHEST):
+                    return True
+                degrees[name] = degree if degree is None or before is None else before + degree
+        return False
+
+    def _of_a_kind(self, expression: str) -> bool:
+        """Whether it is a column's levels, or a spline."""
+        call = _call(expression)
+        return call is not None and call.func.id in (LEVELS, SPLINE)  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------ what follows for each row
 
@@ -405,12 +457,18 @@ class Formula:
         Without knots, splines have some: then only the names count.
         """
         formulaic = _formulaic()
-        aliased = table.rename(columns={name: alias for alias, name in self._aliases.items()})
+        renamed = {name: f"{name}_as_it_is" for name in RESERVED} | {
+            name: alias for alias, name in self._aliases.items()
+        }
+        aliased = table.rename(columns=renamed)
         context = {**FUNCTIONS, SPLINE: _Splines(self, {} if knots is None else knots)}
-        with np.errstate(all="ignore"):
-            made = formulaic.model_matrix(
-                formulaic.Formula(list(self.terms)), aliased, context=context, na_action="ignore", output="numpy"
-            )
+        try:
+            with np.errstate(all="ignore"):
+                made = formulaic.model_matrix(
+                    formulaic.Formula(list(self.terms)), aliased, context=context, na_action="ignore", output="numpy"
+                )
+        except formulaic.errors.FormulaicError as error:  # 0x10, say, is a number here and a name there
+            raise self._unreadable(error) from None
         names = tuple(self.spoken(name) for name in made.model_spec.column_names)
         matrix = np.ascontiguousarray(np.asarray(made, np.float64).reshape(len(table), len(names)))
         self._check_finite(matrix, names)
@@ -523,6 +581,54 @@ def _terms_at_most(node: ast.expr) -> int:
     if isinstance(node.op, ast.Add | ast.Sub):
         return left + right
     return left * right + (0 if isinstance(node.op, ast.MatMult) else left + right)
+
+
+# The highest power of a column that every formula may have, and the functions of one that rise with it everywhere.
+HIGHEST, RISING = 3, ("log", "log2", "log10", "log1p", "sqrt")
+
+
+def inside(node: ast.expr) -> ast.expr:
+    """What I(…) stands around."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "I":
+        node = node.args[0]
+    return node
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """A polynomial of one column, or a rising function of the column, of a multiple of it, or of one more."""
+    node = inside(node)
+    if isinstance(node, ast.Call):
+        inner = inside(node.args[0])
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):  # log(1 + x)
+            one = any(isinstance(side, ast.Constant) and side.value == 1 for side in (inner.left, inner.right))
+            return isinstance(node.func, ast.Name) and node.func.id in RISING and one and _degree(inner) == 1
+        multiple = not isinstance(inner, ast.BinOp) or isinstance(inner.op, ast.Mult | ast.Div)
+        return isinstance(node.func, ast.Name) and node.func.id in RISING and multiple and _degree(inner) == 1
+    columns = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    degree = _degree(node)
+    return len(columns) <= 1 and degree is not None and degree <= HIGHEST
+
+
+def _degree(node: ast.expr) -> int | None:
+    """The degree of a polynomial; None for anything else."""
+    node = inside(node)
+    if isinstance(node, ast.Name):
+        return 1
+    if isinstance(node, ast.Constant):
+        return 0
+    if isinstance(node, ast.UnaryOp):
+        return _degree(node.operand)
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _degree(node.left), _degree(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Pow):
+        power = node.right.value if isinstance(node.right, ast.Constant) else None
+        return left * power if isinstance(power, int) and power > 0 else None
+    if isinstance(node.op, ast.Div):
+        return left if right == 0 else None
+    return left + right if isinstance(node.op, ast.Mult) else max(left, right)
 
 
 def _call(expression: str) -> ast.Call | None:

@@ -19,6 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.problems.carriers import RowsAt, ends_of
 from roundelay.regression.families import Family
 
 # The constant that suits a site's own rows best is found by at most so many steps, to this part of its size.
@@ -49,6 +50,9 @@ class Likelihood(Protocol):
     def scores(self, w: Vector) -> Matrix:
         """What each row adds to the gradient, one row a row: for variances that hold where the family does not."""
 
+    def rows_at(self, w: Vector) -> RowsAt:
+        """What each row adds, by its predictors: how many carry what is told at w."""
+
 
 # ---------------------------------------------------------------- what a row adds, by its predictors
 
@@ -74,6 +78,9 @@ class Losses(Protocol):
 
     def expected(self, eta: Matrix) -> Curvatures:
         """What they are expected to be."""
+
+    def rows_at(self, eta: Matrix) -> RowsAt:
+        """The same of each row, where a level is an equation too."""
 
     @property
     def free(self) -> NDArray[np.bool_]:
@@ -111,6 +118,12 @@ class FamilyLosses:
     def expected(self, eta: Matrix) -> Curvatures:
         """μ'²/V."""
         return (self.weight * self.family.weight(self._at(eta)))[:, None, None]
+
+    def rows_at(self, eta: Matrix) -> RowsAt:
+        """By the one equation; where the fit is looked at the expected curvature is told, too."""
+        bends = np.column_stack([self.curvatures(eta)[:, :, 0], self.expected(eta)[:, :, 0]])
+        ends = ends_of(self.slopes, eta.shape)
+        return RowsAt(eta, self.slopes(eta), bends, ends, self.weight, float(self.each(eta).sum()))
 
     @property
     def free(self) -> NDArray[np.bool_]:
@@ -174,6 +187,15 @@ class SoftmaxLosses:
     def expected(self, eta: Matrix) -> Curvatures:
         """The same, since they do not depend on the responses."""
         return self.curvatures(eta)
+
+    def rows_at(self, eta: Matrix) -> RowsAt:
+        """Far out a row has a level for certain, or not at all."""
+        weight, chance = self.weight[:, None], self.chances(eta)
+        seen = (self.levels[:, None] == np.arange(self.count)).astype(np.float64)
+        return RowsAt(
+            np.column_stack([np.zeros(len(eta)), eta]), weight * (chance - seen), weight * chance * (1.0 - chance),
+            (-weight * seen, weight * (1.0 - seen)), self.weight, float(self.each(eta).sum()),
+        )  # fmt: skip
 
     @cached_property
     def _seen(self) -> NDArray[np.bool_]:
@@ -241,6 +263,17 @@ class Linear:
         """How far each row pulls its own prediction: W x'(X'WX)⁻¹x, with the inverse over all sites' rows."""
         weight = self.losses.expected(self.predictors(w))[:, 0, 0]
         return weight * np.einsum("ni,ij,nj->n", self.design, inverse, self.design)
+
+    def rows_at(self, w: Vector) -> RowsAt:
+        """By the losses."""
+        return self.losses.rows_at(self.predictors(w))._replace(null=self._null)
+
+    @cached_property
+    def _null(self) -> float:
+        """With the constants that suit these rows best; where none is finite, with those of no predictor at all."""
+        eta, losses = np.zeros((len(self.design), self.losses.equations)), self.losses.without_the_unseen()
+        found = self.losses.each(eta) if losses is None else losses.each(eta + _best_constants(losses, eta))
+        return float(found.sum())
 
 
 def products(design: Matrix, curvatures: Curvatures) -> Matrix:
@@ -351,6 +384,14 @@ class Absorbed:
         weight = losses.expected(eta)[:, 0, 0]
         apart = self._centred - weight @ self._centred / weight.sum()
         return weight * (np.einsum("ni,ij,nj->n", apart, inverse, apart) + 1.0 / weight.sum())
+
+    def rows_at(self, w: Vector) -> RowsAt:
+        """With their own constants; rows for which an infinite one is the best add nothing."""
+        eta, losses = self._best(w)
+        if losses is not None:
+            return losses.rows_at(eta)
+        nothing = np.zeros_like(eta)
+        return RowsAt(nothing, nothing, nothing, (), np.zeros(len(eta)), 0.0)
 
 
 def _best_constants(losses: Losses, eta: Matrix) -> Vector:
@@ -507,6 +548,15 @@ class Cox:
         ordered[kept.dead] -= self._weights[kept.dead][:, None] * own
         found[kept.order] = ordered
         return found
+
+    def rows_at(self, w: Vector) -> RowsAt:
+        """A row adds as many deaths as are expected of it, Σ w̄ π over its chances π of being the next; that sum bends by Σ w̄ π(1 − π)."""
+        risks, terms = self._risks(w), len(self._terms.of)
+        expected = self._summed(risks, np.ones((terms, 1)))
+        square = risks.risk[:, None] * self._summed(risks, 1.0 / risks.left[:, None])
+        return RowsAt(
+            risks.eta[:, None], expected, np.maximum(expected - square, 0.0), (np.zeros_like(expected),), self._weights, self.value(w)
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,8 @@ from roundelay.regression.results import result_of
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.study import Study, StudyError, no_minimum, problem_of
 from roundelay.regression.sums import AFTER, Known
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,12 +30,25 @@ MOST_LAPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Shown):
     """A regression that was fitted: how it was planned, all sums that everybody knows of it, and what it came to."""
 
     study: Study
     known: Known
     result: Result
+
+    def __repr__(self) -> str:
+        return f"Fit({self.result.formula}, {self.result.family}, {len(self.result.sites)} sites)"
+
+    def view(self) -> View:
+        """Its tables."""
+        from roundelay.regression.shown.tables import tables_of
+
+        return View(repr(self), tables_of(self.result))
+
+    def made(self) -> dict[str, Any]:
+        """The formula, and the family."""
+        return {"parameters": f"{self.result.formula}, {self.result.family}"}
 
     @property
     def coefficients(self) -> dict[str, float]:

@@ -3,38 +3,68 @@
 A level that few rows have is found by counting. A formula can make as much of numbers: (age > 82) * (bmi > 40) is 1 for one person, whose
 outcome is then a coefficient; and exp(-100 * (age - 83) ** 2) very nearly so. How many rows a column v is about is (Σd²)²/Σd⁴ with
 d = v − median: of k ones among zeros, or zeros among ones, it is k.
+
+What is told are sums of products of two columns, and of both with a weight. So two columns of many rows each tell of one person as well, where
+they have one row in common, or differ in one: whatever a formula calculates that has two values, wherever it stands in it and however it
+is written, is held against every other such column, cell by cell. And sums can be taken together with factors: with the products of two columns
+that are summed as columns of V, a combination of sums is about row i alone as far as the leverage h_ii = e_i'V(V'V)⁻¹V'e_i is near 1, the
+largest part of (Vc)² that row i can have. That a row stands apart by its own numbers is nobody's doing; it is what is calculated that
+must not bring it about.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
-from roundelay.regression.formula import LEVELS, SPLINE
+from roundelay.problems.carriers import about as carried_by, wanted_of
+from roundelay.regression.formula import LEVELS, SPLINE, Knots, inside
 from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
-from roundelay.regression.sums import ENDS
+from roundelay.regression.sums import ENDS, Known, by_null_step, by_offset, half
 
 # What rounding may do to a number of rows.
 NEARLY = 1e-6
+
+
+# A column has two values where so many of its rows lie as near to its ends, in parts of its range: steep curves are steps.
+TWO_VALUES, END = 0.9, 0.02
+# A row has a combination for itself from this leverage on, of columns and of their products, and has not by its own numbers up to that. The rows
+# of other sites are not among these: by powers of a number, and by theirs, the youngest may come near to it here, and to nothing among all.
+ALONE, ALONE_IN_PRODUCTS, AMONG_OTHERS = 0.999, 1.0 - 1e-5, 0.99
+# So many rows more than columns there are at least, so that none is alone by accident.
+SPARE = 12
+# What is left of a column by the others, over its own size, below which it is rounding.
+ROUNDING = 1e-13
+# Where the leverage of products would take more multiplications than this, a few seconds, that of the columns must do.
+MOST_WORK = 2 * 10**9
 
 
 def singled_out(rows: SiteRows, least: int) -> tuple[str, ...]:
     """What of a regression is about fewer rows of this site than `least`, each in a few words; nothing of how many."""
     if rows.count < least:
         return ()  # whatever is told is
-    return tuple(dict.fromkeys([*_by_columns(rows, least), *_by_limits(rows, least)]))
+    looks = (
+        _by_columns(rows, least), _by_values(rows, least), _by_cells(rows, least), _by_combinations(rows), _by_splines(rows, least),
+    )  # fmt: skip
+    return tuple(dict.fromkeys(one for look in looks for one in look))
 
 
 def _is_about_few(column: Vector, least: int) -> bool:
     """Of numbers that are drawn from a bell it is about a third of the rows, and half of that is left to those with longer tails."""
     two = len(np.unique(column)) == 2
     return 0.0 < about(column) < (least if two else min(least, len(column) / 6.0)) - NEARLY
+
+
+def others(column: Vector) -> int:
+    """How many rows have another number than most."""
+    return int((column != np.median(column)).sum())
 
 
 def about(column: Vector) -> float:
@@ -57,15 +87,26 @@ def _by_columns(rows: SiteRows, least: int) -> Iterator[str]:
     for name, column in zip(regression.design_names, _design(rows).T, strict=True):
         if name.startswith(levels) and ":" not in name:
             continue  # whose rows are counted
-        if ":" not in name and any(name.startswith(spline) for spline in regression.terms.splines):
+        splines = tuple(regression.terms.splines)
+        curves = [part for part in name.split(":") if splines and part.startswith(splines)]
+        if len(curves) == 1 and all(part.startswith(levels) for part in name.split(":") if part not in curves):
             continue  # with many unknowns, which are counted where all rows are
-        others = int((column != np.median(column)).sum())
-        if 0 < others < least if name in plain else _is_about_few(column, least):
+        if 0 < others(column) < least if name in plain else _is_about_few(column, least):
             yield name
-    parts = [node for node in regression.terms.response[1] if not isinstance(node, ast.Name)]
-    for node in [*regression.terms.beside.values(), *parts]:
-        if _is_about_few(regression.terms.numbers(node, rows.frame), least):
-            yield regression.terms.spoken(ast.unparse(node))
+    terms = regression.terms
+    for node in terms.response[1]:
+        numbers, name = terms.numbers(node, rows.frame), terms.named(getattr(node, "id", ""))
+        of_levels = any(column.name == name and column.values == "levels" for column in regression.columns)
+        # As it is in the data: where few had an outcome, its sums with the predictors are what these few are like. Levels are counted.
+        if 0 < others(numbers) < least and not of_levels if name in plain else _is_about_few(numbers, least):
+            yield terms.spoken(ast.unparse(node))
+    for node in terms.beside.values():
+        if _is_about_few(terms.numbers(node, rows.frame), least):
+            yield terms.spoken(ast.unparse(node))
+    if "offset" in terms.beside and any(
+        carried_by(each[:, None])[0] < wanted_of(rows.count, False, least) for each in by_offset(rows).values()
+    ):
+        yield terms.spoken(ast.unparse(terms.beside["offset"]))
 
 
 def _design(rows: SiteRows) -> Matrix:
@@ -82,60 +123,128 @@ def _own_knots(values: Vector, count: int) -> tuple[float, ...]:
     return tuple((knots + np.arange(count) * NEARLY * max(1.0, float(np.abs(knots).max()))).tolist())
 
 
-# Comparisons by how they are written, for each set of columns that they are of.
-Limits = Mapping[frozenset[str], Mapping[str, Vector]]
+def _by_values(rows: SiteRows, least: int) -> Iterator[str]:
+    """Numbers of few values, some of which few rows have, and of which anything is calculated: with as many curves as values each value is a level.
 
-
-def between(rows: SiteRows, least: int, earlier: Iterable[Regression]) -> tuple[str, ...]:
-    """What of the limits of earlier regressions and of this one has fewer rows of this site between them than `least`, in a few words.
-
-    The difference of two sums, each about many rows, is then about these.
+    A column of the design is a curve over a number where it is the same in all rows in which the number is. Several runs have the curves of all.
     """
-    new, said = _limits(rows.regression, rows), []
-    for one in earlier:
-        old = _limits(one, rows)
-        for names in new.keys() & old.keys():
-            parts = [_cells(limits[names]) for limits in (new, old)]
-            known = {cell for part in parts for cell in part.values()}
-            both = _cells({**new[names], **{f"before: {text}": sides for text, sides in old[names].items()}})
-            if any(len(cell) < least for cell in both.values() if cell not in known):
-                said.append(", ".join(dict.fromkeys((*old[names], *new[names]))))
-        before, after = _curves(one, rows), _curves(rows.regression, rows)
-        for names in after.keys() & before.keys():
-            for text, curve in after[names].items():
-                said += [
-                    f"{other}, {text}" for other, was in before[names].items() if _is_about_few(curve - was, least)
-                ]
-    return tuple(dict.fromkeys(said))
+    design, terms = _design(rows), rows.regression.terms
+    beside = {
+        terms.named(one.id) for part in terms.beside.values() for one in ast.walk(part) if isinstance(one, ast.Name)
+    }
+    for column in rows.regression.columns:
+        if column.values == "levels":
+            continue
+        values, place, count = np.unique(
+            rows.frame[column.name].to_numpy(np.float64), return_inverse=True, return_counts=True
+        )
+        if not 2 < len(values) <= rows.count - SPARE or count.min() >= least:
+            continue
+        first = np.zeros(len(values), np.int64)
+        first[place] = np.arange(rows.count)
+        over = design[first][:, (design[first][place] == design).all(axis=0)]
+        curves = _independent([np.ones(len(values)), values, *over.T])
+        few = len(values) <= min(FEW_VALUES, rows.count / 2) and (len(curves) > 2 or column.name in beside)
+        alone = _leverage(np.column_stack(_products(curves))) > ALONE_AMONG_VALUES
+        if few or (len(curves) > 2 and (alone & (count < least)).any()):
+            yield column.name
 
 
-def _by_limits(rows: SiteRows, least: int) -> Iterator[str]:
-    """What lies between all limits that are set to the same columns: two columns of many rows each may differ in one of them."""
-    for comparisons in _limits(rows.regression, rows).values():
-        if min(map(len, _cells(comparisons).values())) < least:
-            yield ", ".join(comparisons)
+# Beyond its last knot a spline goes far, so that the oldest are nearly alone in it at one site, and not among all: what counts is who is alone exactly.
+ALONE_AMONG_VALUES = 1.0 - 1e-9
+# A number with more values than this takes more curves than a few formulas have: then those of one count, and their products, which are summed.
+FEW_VALUES = 20
 
 
-def _cells(comparisons: Mapping[str, Vector]) -> dict[tuple[float, ...], frozenset[int]]:
-    """The rows for which all comparisons come out alike."""
-    cells: dict[tuple[float, ...], set[int]] = defaultdict(set)
-    for row, sides in enumerate(np.column_stack([*comparisons.values()]).tolist()):
-        cells[tuple(sides)].add(row)
-    return {sides: frozenset(cell) for sides, cell in cells.items()}
+# ---------------------------------------------------------------- cells
+
+# Columns by how they are written.
+Columns = Mapping[str, Vector]
 
 
-def _limits(regression: Regression, rows: SiteRows) -> Limits:
-    """All comparisons that a regression makes, as far as these rows have the columns."""
-    nodes = _written(regression)
-    return _by_names(
-        regression, rows, [one for whole in nodes for one in ast.walk(whole) if isinstance(one, ast.Compare)]
-    )
+def _by_cells(rows: SiteRows, least: int) -> Iterator[str]:
+    """What two columns have in common, or what tells them apart, where the formula has calculated one of them.
+
+    Products of columns are columns. Rows that count nothing, or by a weight of two values, are looked at by themselves.
+    """
+    steps = _steps(rows.regression, rows, least)
+    for name, column in zip(rows.regression.design_names, _design(rows).T, strict=True):
+        if ":" in name and steps and (sides := _sides(column)) is not None:
+            steps[name] = sides
+    others_than = steps | _given(rows)
+    weight = rows.regression.terms.beside.get("weights")
+    kinds = [np.zeros(rows.count)]
+    if weight is not None:
+        weights = rows.regression.terms.numbers(weight, rows.frame)
+        sides = _sides(weights)
+        kinds.append((weights != 0.0).astype(np.float64) if sides is None else sides)
+    for one, step in steps.items():
+        if _fewest(step) < least:
+            yield one
+        del others_than[one]
+        for other, values in others_than.items():
+            if any(_fewest(step, values, kind) < least for kind in kinds):
+                yield f"{one}, {other}"
 
 
-def _curves(regression: Regression, rows: SiteRows) -> Limits:
-    """All that a regression calculates for a factor, or beside them; not columns as they are, their levels and splines."""
-    plain = [node for node in _written(regression) if not isinstance(node, ast.Name | ast.Constant)]
-    return _by_names(regression, rows, [node for node in plain if not _is_of_a_kind(node)])
+def _fewest(*columns: Vector) -> int:
+    """How many rows the smallest cell has of those that have any."""
+    return int(np.unique(np.column_stack(columns), axis=0, return_counts=True)[1].min())
+
+
+def _given(rows: SiteRows) -> dict[str, Vector]:
+    """Columns of the data that have two values, or levels."""
+    found = {}
+    for column in rows.regression.columns:
+        cells = rows.frame[column.name]
+        if column.values == "levels":
+            found[column.name] = np.asarray(cells.cat.codes, np.float64)
+        elif len(np.unique(values := cells.to_numpy(np.float64))) == 2:
+            found[column.name] = values
+    return found
+
+
+def _steps(regression: Regression, rows: SiteRows, least: int) -> dict[str, Vector]:
+    """What of all that a regression calculates has two values, as 0 and 1.
+
+    What something else is made of may have long tails, which are no step: there, two values are two values, or many rows lie at both ends.
+    """
+    told, found = _calculated(regression, rows), {}
+    for name, column in _calculated(regression, rows, parts=True).items():
+        sides = _sides(column)
+        if sides is not None and (name in told or len(np.unique(column)) == 2 or _fewest(sides) >= least):
+            found[name] = sides
+    return found
+
+
+def _sides(column: Vector) -> Vector | None:
+    """On which of two sides each row lies; None where there are no two."""
+    low, high = column.min(), column.max()
+    if not high > low:
+        return None
+    where = (column - low) / (high - low)
+    near = (where <= END) | (where >= 1.0 - END)
+    return np.round(where) if near.mean() >= TWO_VALUES else None
+
+
+def _calculated(regression: Regression, rows: SiteRows, parts: bool = False) -> dict[str, Vector]:
+    """The columns that a regression calculates, as far as these rows have what they are made of; with the `parts` of which they are made.
+
+    Columns as they are, their levels and splines are not calculated.
+    """
+    terms = regression.terms
+    frame = rows.frame if regression is rows.regression else rows.in_units_of(regression)
+    found = {}
+    for whole in _written(regression):
+        for node in () if _is_of_a_kind(whole) else ast.walk(whole) if parts else (whole,):
+            if not isinstance(node, ast.expr) or isinstance(node, ast.Name | ast.Constant):
+                continue
+            called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+            names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in called}
+            if names and {terms.named(name) for name in names} <= set(frame.columns):
+                with suppress(ValueError):  # an earlier regression's logarithm, say, of what are other rows now
+                    found[terms.spoken(ast.unparse(node))] = terms.numbers(node, frame)
+    return found
 
 
 def _is_of_a_kind(node: ast.expr) -> bool:
@@ -144,20 +253,152 @@ def _is_of_a_kind(node: ast.expr) -> bool:
 
 def _written(regression: Regression) -> list[ast.expr]:
     terms = regression.terms
-    factors = [factor.expr.strip() for term in terms.terms for factor in term.factors]
-    return [*terms.response[1], *terms.beside.values(), *(ast.parse(one, mode="eval").body for one in factors)]
+    factors = [ast.parse(factor.expr.strip(), mode="eval").body for term in terms.terms for factor in term.factors]
+    return [*terms.response[1], *terms.beside.values(), *map(inside, factors)]
 
 
-def _by_names(regression: Regression, rows: SiteRows, nodes: Iterable[ast.expr]) -> Limits:
-    terms = regression.terms
-    frame = rows.frame if regression is rows.regression else rows.in_units_of(regression)
-    limits: dict[frozenset[str], dict[str, Vector]] = defaultdict(dict)
-    for node in nodes:
-        called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
-        names = frozenset(
-            terms.named(one.id) for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in called
-        )
-        if names <= set(frame.columns):
-            with suppress(ValueError):  # an earlier regression's logarithm, say, of what are other rows now
-                limits[names][terms.spoken(ast.unparse(node))] = terms.numbers(node, frame)
-    return limits
+# ---------------------------------------------------------------- combinations
+
+
+def _by_combinations(rows: SiteRows) -> Iterator[str]:
+    """Whether what is calculated leaves a combination of sums to one row."""
+    if not rows.regression.terms.calculations:
+        return  # there is no bend in it but where a column has one
+    calculated = _calculated(rows.regression, rows)
+    if _alone(rows, calculated, products=True).any():
+        yield ", ".join(calculated)
+
+
+def _alone(rows: SiteRows, calculated: Columns, products: bool = False) -> NDArray[np.bool_]:
+    """The rows that have a combination of columns for themselves, or of their products, by what is calculated; none where there are hardly more
+    rows than of these."""
+    plain = [np.ones(rows.count)]
+    for column in rows.regression.columns:
+        cells = rows.frame[column.name]
+        if column.values == "levels":
+            plain += [np.asarray(cells.cat.codes == code, np.float64) for code in range(1, len(column.levels))]
+        else:
+            plain.append(cells.to_numpy(np.float64))
+    whole = [*plain, *calculated.values()]
+    found = np.zeros(rows.count, bool)
+    if calculated:
+        found |= _left_to_one(plain, whole, ALONE)
+        plain, whole = _independent(plain), _independent(whole)
+        if products and half(len(whole)) ** 2 * rows.count <= MOST_WORK:
+            found |= _left_to_one(_products(plain), _products(whole), ALONE_IN_PRODUCTS)
+    return found
+
+
+def _left_to_one(plain: Sequence[Vector], whole: Sequence[Vector], alone: float) -> NDArray[np.bool_]:
+    """The rows that have a combination of all columns for themselves, and none of the plain ones."""
+    leverage = _leverage(np.column_stack(whole))
+    if len(leverage) < leverage.sum() + SPARE:  # which is the rank
+        return np.zeros(len(leverage), bool)
+    return (leverage > alone) & (_leverage(np.column_stack(plain)) < AMONG_OTHERS)
+
+
+def _products(columns: Sequence[Vector]) -> list[Vector]:
+    """All products of two columns: with a constant among them these are the columns, too."""
+    sized = [column / (np.abs(column).max() or 1.0) for column in columns]
+    return [one * other for one, other in combinations_with_replacement(sized, 2)]
+
+
+def _leverage(columns: Matrix) -> Vector:
+    """h_ii of each row."""
+    turned, rank, _ = _turned(columns)
+    return np.asarray((turned[:, :rank] ** 2).sum(axis=1))
+
+
+def _independent(columns: Sequence[Vector]) -> list[Vector]:
+    """Of some columns those that do not follow from the others."""
+    _, rank, order = _turned(np.column_stack(columns))
+    return [columns[place] for place in sorted(order[:rank])]
+
+
+def _turned(columns: Matrix) -> tuple[Matrix, int, list[int]]:
+    """Q and the rank of columns of length 1, without what is left of them by rounding, and in which order they were taken."""
+    from scipy.linalg import qr  # late: an import of a tenth of a second
+
+    sizes = np.linalg.norm(columns, axis=0)
+    some = np.flatnonzero(sizes > 0.0)
+    turned, left, order = qr(columns[:, some] / sizes[some], mode="economic", pivoting=True)
+    return turned, int((np.abs(np.diag(left)) > ROUNDING).sum()), some[order].tolist()
+
+
+# ---------------------------------------------------------------- several regressions
+
+
+def between(rows: SiteRows, least: int, earlier: Iterable[Regression]) -> tuple[str, ...]:
+    """What an earlier regression and this one have calculated that differs in fewer rows of this site than `least`, in a few words.
+
+    The difference of two sums, each about many rows, is then about these.
+    """
+    new, steps, said = _calculated(rows.regression, rows), _steps(rows.regression, rows, least), []
+    alone = _alone(rows, new)
+    for one in earlier:
+        old = _calculated(one, rows)
+        for text, sides in steps.items():
+            said += [
+                f"{other}, {text}" for other, was in _steps(one, rows, least).items() if 0 < _apart(sides, was) < least
+            ]
+        if (_alone(rows, old | new) & ~alone & ~_alone(rows, old)).any():
+            said.append(", ".join(dict.fromkeys((*old, *new))))
+    return tuple(dict.fromkeys(said))
+
+
+def _apart(one: Vector, other: Vector) -> int:
+    """In how many rows two columns of zeros and ones differ, or one from what the other is not."""
+    differ = int((one != other).sum())
+    return min(differ, len(one) - differ)
+
+
+# ---------------------------------------------------------------- knots
+
+
+def narrow_knots(rows: SiteRows, knots: Knots, least: int) -> tuple[str, ...]:
+    """The splines that have fewer rows of this site than `least` between two knots where a good many were to be expected.
+
+    Knots follow from counts that any site can have made up, and between two that lie close together a spline singles out who is there.
+    """
+    found = []
+    for written, cell in _with_cells(rows):
+        at, column = knots[written], rows.regression.terms.splines[written].column
+        counts, _ = np.histogram(rows.frame[column].to_numpy(np.float64)[cell], at)
+        if ((counts > 0) & (counts < min(least, _rows_between(int(cell.sum()), len(at)) / RARER))).any():
+            found.append(written)
+    return tuple(dict.fromkeys(found))
+
+
+def narrow_step(rows: SiteRows, known: Known, least: int) -> bool:
+    """Whether the next sum before the fit, at a constant beside an offset, is about fewer rows of this site than `least`."""
+    at = by_null_step(rows, known) if least > 1 else None
+    return at is not None and not at.carriers((), True) >= wanted_of(rows.count, False, least)
+
+
+# So many times fewer rows than at all sites on the average are no accident.
+RARER = 5.0
+
+
+def _by_splines(rows: SiteRows, least: int) -> Iterator[str]:
+    """Splines with so many knots that nobody could tell whether this site has one row between two by accident."""
+    splines = rows.regression.terms.splines
+    for written, cell in _with_cells(rows):
+        if least > 1 and _rows_between(int(cell.sum()), splines[written].inside + 2) <= RARER:
+            yield written
+
+
+def _with_cells(rows: SiteRows) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Each spline, and the rows of which it is one: those of each combination of levels by which it is multiplied, or all."""
+    terms, levels = rows.regression.terms, {one.name for one in rows.regression.columns if one.values == "levels"}
+    for term in terms.terms:
+        factors = [factor.expr for factor in term.factors]
+        beside = [name for name in terms.names_in(*factors) if name in levels]
+        codes = np.array([rows.frame[name].cat.codes for name in beside], np.int64).reshape(len(beside), rows.count)
+        _, place = np.unique(codes, axis=1, return_inverse=True) if beside else (None, np.zeros(rows.count, np.int64))
+        for written in (one for one in factors if one in terms.splines):
+            yield from ((written, place.reshape(-1) == number) for number in range(place.max(initial=0) + 1))
+
+
+def _rows_between(count: int, knots: int) -> float:
+    """How many of so many rows there would be between two of so many knots, if all sites were as one."""
+    return count * (ENDS[1] - ENDS[0]) / (knots - 1)

@@ -115,12 +115,15 @@ class Study:
     def folds(self, rows: SiteRows, known: Known) -> Callable[[Vector], Vector]:
         """What a site answers at a point for each fold, one behind the other."""
         check_totals(known)
-        count = self.regression.folds
-        fold = dealt(rows.count, count)
-        outside = [rows.without(fold == number) for number in range(count)]
+        count, outside = self.regression.folds, self.outside(rows)
         likelihoods = [one.likelihood(known.knots, known.scaling) for one in outside]
         weights, whole = [float(one.weight.sum()) for one in outside], rows.likelihood(known.knots, known.scaling)
         return lambda points: answer_of_folds(likelihoods, weights, whole, points.reshape(count, -1))
+
+    def outside(self, rows: SiteRows) -> list[SiteRows]:
+        """A site's rows outside of each fold."""
+        fold = dealt(rows.count, self.regression.folds)
+        return [rows.without(fold == number) for number in range(self.regression.folds)]
 
     def optimiser(self, then: Optimiser) -> Optimiser:
         """By which the sites are asked: where a penalty's strength is open, folds come first."""

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roundelay.kernels import Matrix, Vector
+from roundelay.problems.carriers import RowsAt
 from roundelay.regression.columns import Column
 from roundelay.regression.formula import Knots
-from roundelay.regression.likelihood import Likelihood, binned_survival
+from roundelay.regression.likelihood import FamilyLosses, Likelihood, binned_survival
 from roundelay.regression.own_estimates import own_estimate
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.rows import Scaling, SiteRows
@@ -33,6 +34,8 @@ ENDS = (0.05, 0.95)
 LEAST_SITES = 4
 # A column of which less than this part is left by the others follows from them.
 COLLINEAR = 1e-9
+# What rounding may do to a leverage.
+NEARLY = 1e-6
 Parts = Mapping[str, Any]
 
 
@@ -245,8 +248,8 @@ class Known:
         if not self.has_offset:
             return zero + start
         for step in range(NULL_STEPS):
-            if self.has(f"null {step}"):
-                start = null_step(start, self.told(f"null {step}"))
+            if self.has(f"{NULL} {step}"):
+                start = null_step(start, self.told(f"{NULL} {step}"))
         return zero + start
 
     @property
@@ -296,13 +299,19 @@ class Known:
             return 1.0
         return float(self.told("first look")["pearson"][0]) / max(self.degrees, 1)
 
+    @property
+    def sites_compared(self) -> bool:
+        """Whether the sites' own estimates are told: where all have one. Of fewer, somebody could say that others have one who have not."""
+        able = float(self.told("first look")["able"][0])
+        return self.sites >= LEAST_SITES and able == self.sites
+
     @cached_property
     def chance_edges(self) -> Vector:
-        """Bounds between ten groups of rows, by the chance that is predicted for them."""
+        """Bounds between about ten groups of rows, by the chance that is predicted for them: each where counts have one, or a group could be laid around a row."""
         counted = self.told("first look")["chances"].reshape(2, -1).sum(axis=0)
         edges = np.linspace(0.0, 1.0, CHANCES + 1)
         inside = quantiles(edges, np.concatenate([[0.0], counted, [0.0]]), np.linspace(0.0, 1.0, GROUPS + 1)[1:-1])
-        return np.concatenate([[0.0], inside, [1.0]])
+        return np.concatenate([[0.0], np.round(inside * CHANCES) / CHANCES, [1.0]])
 
     @cached_property
     def survival_edges(self) -> Vector:
@@ -499,11 +508,11 @@ def _moments_own(rows: SiteRows, known: Known) -> Parts:
     with np.errstate(over="ignore"):
         parts: dict[str, Any] = {
             "weight": weight.sum(), "columns": weight @ design, "sizes": weight @ np.abs(design), "response": weight @ y,
-            "offset": weight @ rows.offset, "exposure": weight @ np.exp(np.minimum(rows.offset, 40.0)),
-            "relative": weight @ (y * np.exp(np.minimum(-rows.offset, 40.0))),
+            "offset": weight @ rows.offset, "exposure": 0.0, "relative": 0.0,
             "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
             "not whole": weight @ ((design != 0.0) & (design != 1.0)),
         }  # fmt: skip
+    parts |= {name: each.sum() for name, each in by_offset(rows).items()}
     if regression.family == COX:
         # Twice the mean time of an exponential law is beyond six rows in seven.
         return parts | {"events": rows.event.sum(), "longest": weight @ y}
@@ -514,6 +523,30 @@ def _moments_own(rows: SiteRows, known: Known) -> Parts:
         "events": (y > 0.0).sum() if regression.family == "binomial" else 0.0,
         "explained": (weight * y) @ design,
     }
+
+
+def by_offset(rows: SiteRows) -> dict[str, Vector]:
+    """What each row adds to the sum by which the constant beside an offset is found: of a family that needs one, and no other.
+
+    It is e to the power of what somebody has written, and so may be about a single row.
+    """
+    family, weight = rows.regression.distribution, rows.weight
+    kind = ("", "") if family is None else (rows.regression.family, family.link)
+    with np.errstate(over="ignore"):
+        if kind == ("poisson", "log"):
+            return {"exposure": weight * np.exp(np.minimum(rows.offset, 40.0))}
+        if kind == ("gamma", "log"):
+            return {"relative": weight * rows.response * np.exp(np.minimum(-rows.offset, 40.0))}
+    return {}
+
+
+def by_null_step(rows: SiteRows, known: Known) -> RowsAt | None:
+    """The rows at the constant beside an offset that is tried next; None where none is."""
+    family, following = rows.regression.distribution, sums_of(rows.regression)[len(known.totals)]
+    if family is None or not following.name.startswith(NULL):
+        return None
+    losses = FamilyLosses(family, rows.response, rows.weight, rows.offset)
+    return losses.rows_at(np.full((rows.count, 1), known.null_constants[0]))
 
 
 def _products_sizes(regression: Regression) -> dict[str, int]:
@@ -528,7 +561,7 @@ def _products_own(rows: SiteRows, known: Known) -> Parts:
     return {"products": triangle((slopes.T * weight) @ slopes)}
 
 
-NULL_STEPS = 6
+NULL, NULL_STEPS = "null", 6
 
 
 def null_step(constant: float, told: Parts) -> float:
@@ -634,22 +667,42 @@ def _second_look_own(rows: SiteRows, known: Known) -> Parts:
     return parts
 
 
+# Robust errors by which of them scores are divided, squared: so many times 1 less the leverage.
+POWERS = {"hc2": 1.0, "hc3": 2.0}
+
+
 def _score_products(likelihood: Likelihood, known: Known, w: Vector) -> Matrix:
     """Σ of what each row, or all rows of the site together, add to the gradient, times itself."""
     scores, errors = likelihood.scores(w), known.regression.errors
     if errors == "site":
         scores = scores.sum(axis=0)[None]
-    elif errors in ("hc2", "hc3"):
-        left = 1.0 - _leverages(likelihood, w, known.inverse)
-        power = 0.5 if errors == "hc2" else 1.0
-        scores = scores / (np.maximum(left, 1e-12) ** power)[:, None]
+    elif errors in POWERS:
+        scores = scores * np.sqrt(_weights(likelihood, known, w))[:, None]
     return scores.T @ scores
+
+
+def _weights(likelihood: Any, known: Known, w: Vector) -> Vector:
+    """How much more the product of each row's scores counts, since the row has pulled the fit towards itself."""
+    left = 1.0 - likelihood.leverages(w, known.inverse)
+    return np.asarray(np.maximum(left, 1e-12) ** -POWERS[known.regression.errors], np.float64)
+
+
+def look_weights(rows: SiteRows, known: Known) -> Vector | None:
+    """The same, where rows count unequally in the second look; refused where a row has pulled more than among this site's rows alone."""
+    if known.regression.errors not in POWERS:
+        return None
+    likelihood: Any = rows.likelihood(known.knots, known.scaling)
+    w = _point(known)
+    pulls = [likelihood.leverages(w, one) for one in (known.inverse, _inverse(likelihood.information(w)))]
+    if not (pulls[0] <= pulls[1] * (1.0 + NEARLY) + NEARLY).all():
+        raise ValueError("In what all rows say of the coefficients there is less than this site has added.")
+    return _weights(likelihood, known, w)
 
 
 def _beside_the_others(likelihood: Likelihood, known: Known, w: Vector) -> Vector:
     """Of this site's own estimate, for each coefficient: 1, 1/v, and (b − b̂)/v and (b − b̂)²/v, where v is its variance."""
     own = own_estimate(likelihood, known.regression.spared)
-    if own is None or float(known.told("first look")["able"][0]) < LEAST_SITES:
+    if own is None or not known.sites_compared:
         return np.zeros(4 * known.regression.dim)
     precision = 1.0 / (own.variance * known.dispersion)
     apart = own.point - w
@@ -664,10 +717,6 @@ def _point(known: Known) -> Vector:
 def _predictors(rows: SiteRows, likelihood: Any, w: Vector) -> Vector:
     """η of each row, with the site's own constant where it has one."""
     return likelihood.predictors(w)[:, 0] + rows.offset
-
-
-def _leverages(likelihood: Any, w: Vector, inverse: Matrix) -> Vector:
-    return likelihood.leverages(w, inverse)
 
 
 # ---------------------------------------------------------------- all of them, in order
@@ -696,7 +745,9 @@ AFTER = (FIRST_LOOK, SECOND_LOOK)
 
 
 def _null(step: int) -> Sum:
-    return Sum(f"null {step}", "the slope of the loss at a constant", lambda _: {"slope": 1, "curvature": 1}, _null_own)
+    return Sum(
+        f"{NULL} {step}", "the slope of the loss at a constant", lambda _: {"slope": 1, "curvature": 1}, _null_own
+    )
 
 
 def sums_of(regression: Regression) -> tuple[Sum, ...]:
@@ -707,4 +758,16 @@ def sums_of(regression: Regression) -> tuple[Sum, ...]:
     return (ROWS, *counted, *described, MOMENTS, PRODUCTS, *null, *AFTER)
 
 
-__all__ = ["AFTER", "Known", "Sum", "full", "group_names", "half", "sums_of", "triangle"]
+__all__ = [
+    "AFTER",
+    "Known",
+    "Sum",
+    "by_null_step",
+    "by_offset",
+    "full",
+    "group_names",
+    "half",
+    "look_weights",
+    "sums_of",
+    "triangle",
+]

@@ -9,8 +9,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from roundelay.paper.document import Document, Table
+from roundelay.paper.document import Document
 from roundelay.plots.chart import ChartFigure
+from roundelay.shown.table import Table
 
 CODE = re.compile(r"`([^`]+)`")
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from roundelay.paper.document import Document, Judged, Section, Table, Verdict
+from roundelay.paper.document import Document, Judged, Section, Verdict
 from roundelay.paper.report.charts import figure_data, legend_markup, palette_style
 from roundelay.paper.report.markup import check_names, embedded_json, paragraphs, prose, resource, text
 from roundelay.plots.chart import Chart, ChartFigure
 from roundelay.plots.layout import legends_of
+from roundelay.shown.table import Table
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def report_page(document: Document) -> str:
         sections="\n".join(_section(document, section) for section in document.sections),
         style=palette_style() + "\n" + resource("page.css"),
         theme=resource("theme.js"),
-        plotly=_plotly_script(),
+        plotly=plotly_script(),
         charts=resource("charts.js"),
         page=resource("page.js"),
     )
@@ -80,7 +81,7 @@ def _contents(section: Section) -> str:
     return f'<li><a href="#section-{text(section.name)}">{text(section.title)}</a><ul>{items}</ul></li>'
 
 
-def _plotly_script() -> str:
+def plotly_script() -> str:
     """The library that draws the charts, as its own package ships it."""
     try:
         from plotly.offline import get_plotlyjs
@@ -102,7 +103,7 @@ def claims_table(document: Document) -> str:
     return (
         f'<div class="filter" role="group" aria-label="Show claims by verdict">{_filter(document)}</div>\n'
         f'<div class="wide"><table class="claims"><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table></div>\n'
-        '<p class="files"><a href="data/claims.csv">CSV</a></p>'
+        '<p class="files"><a href="data/claims.csv">CSV</a> <a href="tables/claims.tex">LaTeX</a></p>'
     )
 
 
@@ -194,9 +195,9 @@ def table_markup(table: Table, decides: str) -> str:
     """A table with its caption; columns of numbers are set flush right."""
     numeric = [
         any(row[place] for row in table.rows) and all(_NUMBER.fullmatch(row[place]) for row in table.rows)
-        for place in range(len(table.columns))
+        for place in range(len(table.header))
     ]
-    heads = "".join(_cell("th", head, number) for head, number in zip(table.columns, numeric, strict=True))
+    heads = "".join(_cell("th", head, number) for head, number in zip(table.header, numeric, strict=True))
     rows = "\n".join(
         f"<tr>{''.join(_cell('td', cell, number) for cell, number in zip(row, numeric, strict=True))}</tr>"
         for row in table.rows
@@ -212,7 +213,7 @@ def table_markup(table: Table, decides: str) -> str:
 </table></div>
 <p class="caption">{prose(table.caption)}</p>
 {decides}
-<p class="files"><a href="data/{name}.csv">CSV</a></p>
+<p class="files"><a href="data/{name}.csv">CSV</a> <a href="tables/{name}.tex">LaTeX</a></p>
 </section>"""
 
 

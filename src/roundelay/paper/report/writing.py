@@ -4,53 +4,66 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from roundelay.comparison.workers import Told, workers
+from roundelay.comparison.runners import Task, Told, completed
 from roundelay.paper.document import Document, Judged
 from roundelay.paper.report.markup import CLAIMS_FILE, check_names, figures_of, tables_of
 from roundelay.plots.chart import ChartFigure, chart_numbers
 from roundelay.plots.chart_figure import draw_chart_figure
 from roundelay.plots.saving import save_figure
+from roundelay.shown.latex import as_latex
+from roundelay.shown.provenance import before_csv, provenance
+from roundelay.shown.table import Table
 
 
 def write_files(
-    document: Document, folder: str | Path, processes: int = 1, report: Told | None = None
+    document: Document, folder: str | Path, processes: int = 0, report: Told | None = None
 ) -> tuple[Path, ...]:
-    """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv for every figure, and data/NAME.csv for every table.
+    """Write figures/NAME.png, figures/NAME.svg and data/NAME.csv for every figure, data/NAME.csv and tables/NAME.tex for every table.
 
-    The claims are in data/claims.csv. Missing folders are made. Figures are drawn in so many `processes`; `report` is
-    told of each. Returns the paths, figures first.
+    The claims are called claims. Missing folders are made. Figures are drawn in so many `processes`, 0 for this one;
+    `report` is told of each. Returns the paths, figures first.
     """
     check_names(document)
     folder = Path(folder)
-    written: list[Path] = []
+    written: dict[str, tuple[Path, ...]] = {}
     figures = figures_of(document)
-    for done, paths in enumerate(_each_written(figures, folder, processes), start=1):
-        written += paths
-        if report is not None:
-            report("figures", done, len(figures))
-    return (*written, *write_tables(document, folder))
+    tasks = (Task(write_figure, (figure, folder), about=figure.name) for figure in figures)
+    with completed(tasks, processes) as results:
+        for result in results:
+            written[result.task.about] = result.result()
+            if report is not None:
+                report("figures", len(written), len(figures))
+    images = [path for figure in figures for path in written[figure.name]]
+    return (*images, *write_tables(document, folder))
 
 
 def write_tables(document: Document, folder: Path) -> tuple[Path, ...]:
-    """Write data/NAME.csv for every table, and data/claims.csv."""
-    tables = [
-        _write_rows(folder / "data" / f"{table.name}.csv", table.columns, table.rows) for table in tables_of(document)
-    ]
+    """Write data/NAME.csv and tables/NAME.tex for every table, and for the claims."""
+    made = provenance(report=document.made_by)
     columns = [field.name for field in fields(Judged)]
-    return (*tables, _write_rows(folder / "data" / f"{CLAIMS_FILE}.csv", columns, map(astuple, document.claims)))
+    data = [(table.name, table.header, table.rows) for table in tables_of(document)]
+    every = [*data, (CLAIMS_FILE, columns, tuple(map(astuple, document.claims)))]
+    return (
+        *(_write_rows(folder / "data" / f"{name}.csv", head, rows, made) for name, head, rows in every),
+        *(_write_latex(folder, table, made) for table in (*tables_of(document), claims_table(document))),
+    )
 
 
-def _each_written(figures: Sequence[ChartFigure], folder: Path, processes: int) -> Iterator[tuple[Path, ...]]:
-    if processes == 1:
-        yield from (write_figure(figure, folder) for figure in figures)
-        return
-    with workers(processes) as submit:
-        for future in [submit(write_figure, figure, folder) for figure in figures]:
-            yield future.result()
+def claims_table(document: Document) -> Table:
+    """What the paper says, what was measured, and the verdict."""
+    rows = tuple((one.claim, one.measured, f"{one.verdict} {one.condition}".strip()) for one in document.claims)
+    return Table(CLAIMS_FILE, "The claims of the paper", ("the paper says", "measured", "verdict"), rows, words=3)
+
+
+def _write_latex(folder: Path, table: Table, made: Mapping[str, str]) -> Path:
+    path = folder / "tables" / f"{table.name}.tex"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_latex(table, made, f"tab:{table.name}"), encoding="utf-8", newline="\n")
+    return path
 
 
 def write_figure(figure: ChartFigure, folder: str | Path) -> tuple[Path, ...]:
@@ -67,13 +80,16 @@ def write_numbers(figure: ChartFigure, folder: Path) -> Path:
     """Write data/NAME.csv, what the figure shows."""
     path = folder / "data" / f"{figure.name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    chart_numbers(figure).to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+    text = chart_numbers(figure).to_csv(index=False, lineterminator="\n")
+    made = before_csv(provenance(figure=figure.name, seeds=figure.seeds))
+    path.write_text(made + text, encoding="utf-8", newline="\n")
     return path
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
+def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]], made: Mapping[str, str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(before_csv(made))
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([for_a_program(cell) for cell in row] for row in rows)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 
 from roundelay.regression.result import Result
-from roundelay.regression.shown.numbers import printable
+from roundelay.shown.numbers import printable
 
 Value = str | float | int | bool | None
 

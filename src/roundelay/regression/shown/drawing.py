@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from roundelay.regression.shown.markup import Markup, Value, joined, tag
-from roundelay.regression.shown.numbers import fixed, power_of_ten
+from roundelay.shown.markup import Markup, Value, joined, tag
+from roundelay.shown.numbers import fixed, power_of_ten
 
 # As wide as a telephone, so that letters stay readable there; a page may show it a third larger.
 WIDTH = 400.0

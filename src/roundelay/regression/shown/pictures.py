@@ -21,9 +21,9 @@ from roundelay.regression.shown.drawing import (
     shortened,
     ticks_in_words,
 )
-from roundelay.regression.shown.markup import Markup, tag
-from roundelay.regression.shown.numbers import UNKNOWN, count, fixed, percent, plural, short
 from roundelay.regression.shown.tables import in_words, least_of
+from roundelay.shown.markup import Markup, tag
+from roundelay.shown.numbers import UNKNOWN, count, fixed, percent, plural, short
 
 # More coefficients than these are in the table alone.
 MOST_TERMS = 60

@@ -9,14 +9,14 @@ from typing import Literal
 from roundelay.regression.regression import Regression
 from roundelay.regression.result import Result
 from roundelay.regression.shown.drawing import Picture
-from roundelay.regression.shown.markup import Markup, tag
-from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE, plural
 from roundelay.regression.shown.pictures import pictures_of
-from roundelay.regression.shown.tables import Table, columns_table, facts, tables_of
+from roundelay.regression.shown.tables import columns_table, facts, tables_of
 from roundelay.regression.sums import AFTER, sums_of
+from roundelay.shown.document import section, table_in_html, whole_page
+from roundelay.shown.markup import Markup, tag
+from roundelay.shown.numbers import plural
+from roundelay.shown.table import Table
 
-# Nothing is fetched and nothing runs, whatever stands in the file.
-_NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'"
 _LAST_WORDS = "Made by Roundelay. Nobody saw a row of another site: all numbers here follow from sums over all sites."
 Signed = Literal["verified", "not checked", "none"]
 _SIGNED = {
@@ -45,23 +45,18 @@ def report(result: Result, regression: Regression | None = None, origin: Origin 
     """The whole document; `regression` and `origin` as far as they are known."""
     parts = [
         _head(result, regression, origin),
-        _section("Coefficients", _table(tables_of(result)[0], hidden=True)),
-        _section(
-            "In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival", "penalty"))
+        section("Coefficients", table_in_html(tables_of(result)[0], hidden=True)),
+        section("In pictures", _pictures(result, ("forest", "calibration", "roc", "residuals", "survival", "penalty"))),
+        *(
+            section(one.title, table_in_html(one, hidden=True))
+            for one in (*_of_columns(regression), *tables_of(result)[1:])
         ),
-        *(_section(one.title, _table(one, hidden=True)) for one in (*_of_columns(regression), *tables_of(result)[1:])),
-        _section("How it was fitted", *_course(result, origin)),
-        _section("Who took part", *_who(result, origin)),
-        *([_section("What was disclosed", *_disclosed(regression))] if regression is not None else []),
+        section("How it was fitted", *_course(result, origin)),
+        section("Who took part", *_who(result, origin)),
+        *([section("What was disclosed", *_disclosed(regression))] if regression is not None else []),
         tag("footer", {}, tag("p", {}, _LAST_WORDS)),
     ]
-    style = Markup(_resource("report.css") + _resource("pictures.css"))
-    head = tag(
-        "head", {}, Markup(f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_ELSEWHERE}">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'),
-        tag("title", {}, f"Regression of {result.response}"), tag("style", {}, style),
-    )  # fmt: skip
-    return f"<!DOCTYPE html>\n{tag('html', {'lang': 'en-GB'}, head, tag('body', {}, tag('main', {}, *parts)))}\n"
+    return whole_page(f"Regression of {result.response}", parts, _resource("pictures.css"))
 
 
 def _of_columns(regression: Regression | None) -> tuple[Table, ...]:
@@ -70,11 +65,6 @@ def _of_columns(regression: Regression | None) -> tuple[Table, ...]:
 
 def _resource(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _section(title: str, *content: Markup) -> Markup:
-    filled = [one for one in content if one]
-    return tag("section", {}, tag("h2", {}, title), *filled) if filled else Markup()
 
 
 def _head(result: Result, regression: Regression | None, origin: Origin | None) -> Markup:
@@ -107,32 +97,6 @@ def _pictures(result: Result, names: tuple[str, ...]) -> Markup:
 def _figure(picture: Picture) -> Markup:
     caption = tag("p", {"class": "caption"}, picture.caption)
     return tag("figure", {}, tag("h3", {}, picture.title), picture.drawing, tag("figcaption", {}, caption))
-
-
-def _table(table: Table, hidden: bool = False) -> Markup:
-    """A table whose numbers stand with their points one below the other; `hidden`: its title stands above it already."""
-    heads = []
-    for place, head in enumerate(table.header):
-        if not head:  # a column of names needs none
-            heads.append(tag("td", {}))
-        else:
-            heads.append(tag("th", {"scope": "col", **({} if place < table.words else {"class": "number"})}, head))
-    body = [
-        tag("tr", {}, *(_cell(cell, place, table.words) for place, cell in enumerate(row)))
-        for row in table.aligned(FIGURE_SPACE, POINT_SPACE)
-    ]
-    caption = tag("caption", {"class": "unseen"} if hidden else {}, table.title)
-    whole = tag("table", {"id": table.name}, caption, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *body))
-    below = tag("p", {"class": "caption"}, table.caption) if table.caption else Markup()
-    # By keyboard too one must get to what is wider than the screen.
-    scrolls = {"class": "wide", "tabindex": "0", "role": "region", "aria-label": table.title}
-    return tag("div", {"class": "part"}, tag("div", scrolls, whole), below)
-
-
-def _cell(cell: str, place: int, words: int) -> Markup:
-    if place == 0 and words:
-        return tag("th", {"scope": "row"}, cell)
-    return tag("td", {} if place < words else {"class": "number"}, cell)
 
 
 def _course(result: Result, origin: Origin | None) -> list[Markup]:

@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from roundelay.regression.columns import Column
 from roundelay.regression.result import Cell, Result, TableOne, Term
-from roundelay.regression.shown.numbers import UNKNOWN, aligned, chance, count, fixed, percent, places, plural, short
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: its cells as they are shown, the first `words` of each row being words and the others numbers."""
-
-    name: str
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-    words: int = 1
-
-    def aligned(self, blank: str = " ", point: str = " ") -> tuple[tuple[str, ...], ...]:
-        """The rows, each column of numbers with its points one below the other."""
-        columns = [
-            cells if place < self.words else aligned(cells, blank, point)
-            for place, cells in enumerate(zip(*self.rows, strict=True))
-        ]
-        return tuple(zip(*columns, strict=True))
+from roundelay.shown.numbers import UNKNOWN, chance, count, fixed, percent, places, plural, short
+from roundelay.shown.table import Table
 
 
 def tables_of(result: Result) -> tuple[Table, ...]:

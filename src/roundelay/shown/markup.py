@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from roundelay.regression.shown.numbers import printable
+from roundelay.shown.numbers import printable
 
 Value = str | float
 

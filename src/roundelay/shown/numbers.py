@@ -14,6 +14,7 @@ UNKNOWN = "–"
 _DIGITS, _MOST_DECIMALS, _LARGEST = 3, 6, 1e7
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NUMBER = re.compile(r"[−<]?[\d,]+(?:\.(\d+))?")
+_POWER = re.compile(r"([-−]?[\d.]+)e([-−+]?)(\d+)")
 
 
 def places(error: float) -> int:
@@ -81,6 +82,17 @@ def aligned(cells: Sequence[str], blank: str = " ", point: str = " ") -> tuple[s
         return cell + ("" if digits else point) + blank * (most - digits)
 
     return tuple(padded(cell, digits) for cell, digits in zip(cells, behind, strict=True))
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, as this module writes them."""
+    return bool(_NUMBER.fullmatch(cell) or _POWER.fullmatch(cell)) or cell in ("∞", "−∞")
+
+
+def with_power(cell: str) -> tuple[str, int] | None:
+    """The factor and the power of ten of a number that is written by them."""
+    found = _POWER.fullmatch(cell)
+    return None if found is None else (found[1], int(found[3]) * (-1 if found[2] in ("-", "−") and found[2] else 1))
 
 
 def printable(words: str) -> str:
