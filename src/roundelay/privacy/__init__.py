@@ -2,11 +2,15 @@
 
 from roundelay.privacy.accounting import (
     Guarantee as Guarantee,
+    LinearView as LinearView,
+    NetworkPrivacy as NetworkPrivacy,
     NoGuarantee as NoGuarantee,
     PrivacyBudget as PrivacyBudget,
     PrivacyLoss as PrivacyLoss,
     Sensitivity as Sensitivity,
     epsilon as epsilon,
+    linear_view as linear_view,
+    network_privacy as network_privacy,
     sensitivity as sensitivity,
     sigma_for as sigma_for,
     sigma_for_problem as sigma_for_problem,

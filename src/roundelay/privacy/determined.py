@@ -8,6 +8,9 @@ from typing import Literal
 import numpy as np
 
 from roundelay.kernels import Matrix
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import Table
 
 Model = Literal["quadratic", "unknown"]
 
@@ -32,7 +35,7 @@ class Determined:
 
 
 @dataclass(frozen=True)
-class Identifiable:
+class Identifiable(Shown):
     """What an observer can infer of one agent, whatever it computes: equations, unknowns, rank, and what they determine."""
 
     equations: int
@@ -40,6 +43,11 @@ class Identifiable:
     rank: int
     quantities: tuple[Determined, ...]
     words: str
+
+    def view(self) -> View:
+        """How many numbers of each quantity are determined."""
+        rows = tuple((one.quantity, f"{one.numbers:,}", f"{one.of:,}") for one in self.quantities)
+        return View(self.words, (Table("identifiable", "", ("quantity", "numbers determined", "of"), rows),))
 
     def __getitem__(self, quantity: str) -> Determined:
         """One quantity: "x", "y", "start", "H" or "g"; of sums "H", "sum of H" and so on."""

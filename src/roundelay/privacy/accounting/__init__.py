@@ -10,6 +10,14 @@ from roundelay.privacy.accounting.guarantee import (
     sigma_for as sigma_for,
     sigma_for_problem as sigma_for_problem,
 )
+from roundelay.privacy.accounting.linear_view import (
+    LinearView as LinearView,
+    linear_view as linear_view,
+)
+from roundelay.privacy.accounting.network import (
+    NetworkPrivacy as NetworkPrivacy,
+    network_privacy as network_privacy,
+)
 from roundelay.privacy.accounting.sensitivities import (
     NoGuarantee as NoGuarantee,
     Sensitivity as Sensitivity,

@@ -15,7 +15,7 @@ from roundelay.kernels import Integers, Vector
 from roundelay.kernels.checks import finite_number
 from roundelay.privacy.accounting.composition import Bound, composed_epsilon, multiplier_for
 from roundelay.privacy.accounting.guarantee import Guarantee, check_delta, noise_multipliers
-from roundelay.privacy.accounting.sensitivities import Relation, relation_of, why_no_guarantee
+from roundelay.privacy.accounting.sensitivities import Relation, rate_of, relation_of, why_no_guarantee
 from roundelay.problems import Problem
 
 
@@ -52,7 +52,7 @@ class Ledger:
 def ledger_of(method: Any, problem: Any, delta: float, bound: Bound = "exact") -> Ledger:
     """The ledger of a method that has a guarantee."""
     multipliers = noise_multipliers(method, problem)
-    return Ledger(multipliers, method.facts.xstep.rate, relation_of(method), float(delta), bound)
+    return Ledger(multipliers, rate_of(method), relation_of(method), float(delta), bound)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from roundelay.privacy.accounting.sensitivities import (
     NoGuarantee,
     Relation,
     method_of,
+    rate_of,
     relation_of,
     sensitivities,
+    sigma_of,
     why_no_guarantee,
     why_no_sensitivity,
 )
@@ -71,7 +73,7 @@ def epsilon(
     if agent is None:
         agent = int(np.argmin(multipliers))
     check_agent(agent, problem.agents)
-    multiplier, rate = float(multipliers[agent]), method.facts.xstep.rate
+    multiplier, rate = float(multipliers[agent]), rate_of(method)
     visits = whole_number("visits", visits, least=0)
     spent = composed_epsilon(multiplier, rate, visits, float(delta), bound)
     return Guarantee(spent, float(delta), visits, multiplier, relation_of(method), agent, rate, bound)
@@ -79,7 +81,7 @@ def epsilon(
 
 def noise_multipliers(method: Any, problem: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """σ over the sensitivity of a visit, for each agent."""
-    return method.facts.perturbation.sigma / sensitivities(method, problem)
+    return sigma_of(method) / sensitivities(method, problem)
 
 
 def check_delta(delta: float) -> None:
@@ -127,7 +129,7 @@ def sigma_for_problem(
     if agent is None:
         agent = int(np.argmax(moved))
     check_agent(agent, problem.agents)
-    return float(moved[agent]) * _multiplier(epsilon, delta, visits, method.facts.xstep.rate)
+    return float(moved[agent]) * _multiplier(epsilon, delta, visits, rate_of(method))
 
 
 def _multiplier(epsilon: float, delta: float, visits: int, rate: float | None) -> float:

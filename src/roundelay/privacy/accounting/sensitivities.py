@@ -1,4 +1,4 @@
-"""By how much one record can move the x that a visit releases; or, in words, why there is no bound, and then no number."""
+"""By how much one record can move what a visit adds noise to; or, in words, why there is no bound, and then no number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from roundelay.algorithms import TokenADMM
+from roundelay.algorithms import OwnVisit, TokenADMM
+from roundelay.algorithms.parts.facts import NoisyStep
 from roundelay.kernels import Vector
 from roundelay.problems import Problem
 from roundelay.problems.problem import check_agent
@@ -39,7 +40,10 @@ class NoGuarantee:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The most by which one record of `agent` can move x⁺ in one visit, as a norm, under the `relation`; and why."""
+    """The most by which one record of `agent` can move what noise is added to in one visit, as a norm, under the `relation`; and why.
+
+    That is x⁺, or the gradient where the noise is added to it.
+    """
 
     x: float
     agent: int
@@ -55,6 +59,7 @@ def sensitivity(algorithm: Any, problem: Problem, agent: int) -> Sensitivity | N
     With ‖∇ℓ_j‖ clipped to C, one record adds at most weight_i·C to ∇f_i: replacing it moves x⁺ by up to 2·weight_i·C/ρ.
     weight_i is 1/b_i for a mean, 1 for a sum, times the agent's weight; the ridge does not depend on the data. Where a
     record is drawn with the chance q and the sum divided by q, adding or removing one moves x⁺ by up to weight_i·C/(qρ).
+    Of a noisy step along a gradient with rows up to B and slopes up to C, replacing one moves the gradient by up to 2·weight_i·BC.
     """
     method = method_of(algorithm)
     reason = why_no_sensitivity(method, problem)
@@ -62,23 +67,47 @@ def sensitivity(algorithm: Any, problem: Problem, agent: int) -> Sensitivity | N
         return NoGuarantee(reason)
     check_agent(agent, problem.agents)
     size, weight = float(sensitivities(method, problem)[agent]), float(record_weights(problem)[agent])
-    clip, rate = method.facts.xstep.clip, method.facts.xstep.rate
-    how = f"2·{weight:g}·{clip:g}/{method.rho:g}" if rate is None else f"{weight:g}·{clip:g}/({rate:g}·{method.rho:g})"
+    step, rate = noisy_step(method), rate_of(method)
+    clip = method.facts.xstep.clip if step is None else step.clip
+    if step is not None:
+        what, how = "the gradient", f"2·{weight:g}·{clip:g}"
+    elif rate is None:
+        what, how = "x", f"2·{weight:g}·{clip:g}/{method.rho:g}"
+    else:
+        what, how = "x", f"{weight:g}·{clip:g}/({rate:g}·{method.rho:g})"
     words = (
         f"A record of agent {agent} counts {weight:.4g} in f_{agent}, and its gradient is clipped to {clip:g}; to {relation_of(method)} "
-        f"moves x by at most {how} = {size:.4g} in a visit."
+        f"moves {what} by at most {how} = {size:.4g} in a visit."
     )
     return Sensitivity(size, agent, relation_of(method), words)
 
 
 def relation_of(method: Any) -> Relation:
     """What counts as neighbouring data: Poisson sampling is reckoned by adding or removing, all else by replacing."""
-    return "replace one record" if method.facts.xstep.rate is None else "add or remove one record"
+    return "replace one record" if rate_of(method) is None else "add or remove one record"
+
+
+def noisy_step(method: Any) -> NoisyStep | None:
+    """What a method says of its steps where each is along a clipped gradient with noise."""
+    return getattr(method, "noisy_step", None)
+
+
+def rate_of(method: Any) -> float | None:
+    """The chance with which a record is drawn at a visit, None where all are used."""
+    return None if noisy_step(method) is not None else method.facts.xstep.rate
+
+
+def sigma_of(method: Any) -> float:
+    """The deviation of the noise of a visit."""
+    step = noisy_step(method)
+    return float(method.facts.perturbation.sigma if step is None else step.sigma)
 
 
 def sensitivities(method: Any, problem: Any) -> Vector:
-    """The sensitivity of x⁺ for each agent, of a method and a problem that have one."""
-    weights = record_weights(problem)
+    """The sensitivity of a visit to each agent, of a method and a problem that have one."""
+    weights, step = record_weights(problem), noisy_step(method)
+    if step is not None:
+        return 2.0 * step.clip * weights
     clip, rate = method.facts.xstep.clip, method.facts.xstep.rate
     return 2.0 * clip * weights / method.rho if rate is None else clip * weights / (rate * method.rho)
 
@@ -102,8 +131,10 @@ def method_of(algorithm: Any) -> Any:
 def why_no_sensitivity(method: Any, problem: Any = None) -> str:
     """Why one record can change a visit by any amount, or by an amount that nobody has worked out; empty where neither."""
     # The very class: the derivation is that of its update, and one derived from it may have another.
+    if type(method) is OwnVisit and method.noisy_step is not None:
+        return _why_no_sensitivity_of_step(method, problem)
     if type(method) is not TokenADMM:
-        return "the accounting is that of incremental ADMM with noise on x, and this is another method"
+        return "the accounting is that of incremental ADMM with noise on x, and of noisy gradient steps, and this is another method"
     for field in fields(method):
         if field.name not in COVERED and getattr(method, field.name) != field.default:
             return f"the accounting does not cover its {field.name}"
@@ -116,6 +147,17 @@ def why_no_sensitivity(method: Any, problem: Any = None) -> str:
         return "the gradients of single records are not clipped, so that one record can move x by any amount: set clip"
     if start.uses_data:
         return "its start is not known to be made without the data"
+    return _why_no_records(problem)
+
+
+def _why_no_sensitivity_of_step(method: OwnVisit, problem: Any) -> str:
+    for field in fields(method):
+        if field.name in ("vectors", "start", "regulariser", "tokens") and getattr(method, field.name) != field.default:
+            return f"the accounting of noisy steps does not cover its {field.name}"
+    return _why_no_records(problem)
+
+
+def _why_no_records(problem: Any) -> str:
     if problem is not None and not hasattr(problem, "record_weights"):
         return f"a {type(problem).__name__} does not say what a single record counts"
     return ""
@@ -128,6 +170,6 @@ def why_no_guarantee(method: Any, problem: Any = None) -> str:
     reason = why_no_sensitivity(method, problem)
     if reason:
         return reason
-    if not method.facts.perturbation.sigma > 0.0:
-        return "sigma is 0, so that nothing random is added to x"
+    if not sigma_of(method) > 0.0:
+        return f"sigma is 0, so that nothing random is added to {'x' if noisy_step(method) is None else 'the gradient'}"
     return ""

@@ -16,7 +16,6 @@ from roundelay.engine import Ensemble, Run
 from roundelay.kernels import Vector
 from roundelay.kernels.checks import finite_number, whole_number
 from roundelay.masks import PairSecrets, SeededPairs
-from roundelay.notebook import as_html
 from roundelay.privacy import Public
 from roundelay.privacy.attacks import LogisticRecords, Recovered, least_squares, parametric_first_order
 from roundelay.privacy.attacks.lap_sums import RecoveredAnswers
@@ -24,6 +23,9 @@ from roundelay.privacy.attacks.setting import Attack, forms_sums, parts_of
 from roundelay.privacy.audit.laps import attacks_on, guessed_answers, leaks_of_laps, proven, true_answers
 from roundelay.privacy.audit.leaks import Leak, Truth, leaks_of, truth_of
 from roundelay.registry import registered
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import table_of
 from roundelay.transcripts import Observer, Seen, Transcript, Visits, parts_of_laps
 from roundelay.transcripts.lap_parts import answer_in
 from roundelay.transcripts.observers import members_of, observer_of, words_of
@@ -40,12 +42,13 @@ ObserverName = Literal["eavesdropper", "neighbours", "colluders"]
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Shown):
     """What an observer learned about one agent.
 
     `leaks` has a line for each quantity and attack; `left_out` says for the other attacks why they were not run.
     `estimates` are what the attacks found, by name, and `truth` what they are held against, None where it is not known.
-    Where the agents form sums, `visits` counts laps, and `proven` says what no attack can exceed.
+    Where the agents form sums, `visits` counts laps, and `proven` says what no attack can exceed. `origin` has the parameters and the
+    seed of the run, where it was one.
     """
 
     agent: int
@@ -57,6 +60,7 @@ class Audit:
     truth: Truth | None = None
     hops: tuple[int, ...] = ()
     proven: str = ""
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def worst(self) -> tuple[Leak, ...]:
@@ -91,8 +95,16 @@ class Audit:
 
         return audit_figure(self, coordinate)
 
-    def _repr_html_(self) -> str:
-        return as_html(str(self), self.table)
+    def __repr__(self) -> str:
+        return f"Audit({self.observer} on agent {self.agent}: {self.visits} visits, {len(self.estimates)} attacks)"
+
+    def made(self) -> dict[str, Any]:
+        """Parameters and seed of the run."""
+        return dict(self.origin)
+
+    def view(self) -> View:
+        """What was learned in words, and every line but its own."""
+        return View(str(self), (table_of(self.table.drop(columns="verdict"), "audit", digits=3),) if self.leaks else ())
 
     def __str__(self) -> str:
         if not self.leaks:
@@ -128,11 +140,13 @@ def audit(
         raise ValueError("The run has no transcript to audit: simulate it with transcript=True.")
     watcher = observer_of(observer, _checked_agent(agent, agents))
     if method is None:
-        return _audit_of_laps(run.transcript, public, watcher, agent, seconds, run, SeededPairs(run.seed))
+        found = _audit_of_laps(run.transcript, public, watcher, agent, seconds, run, SeededPairs(run.seed))
+        return replace(found, origin=run.made())
     records = _records_of(run)
     seen = run.transcript.seen_by(watcher)
     share = _share_that_follows(run, run.transcript, watcher, agent, method)
-    return _audit(seen, public, words_of(watcher), agent, seconds, records, run, method, share)
+    found = _audit(seen, public, words_of(watcher), agent, seconds, records, run, method, share)
+    return replace(found, origin=run.made())
 
 
 def audit_transcript(
@@ -317,7 +331,7 @@ def _checked_agent(agent: int, agents: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class AuditOfAll:
+class AuditOfAll(Shown):
     """One audit for each agent."""
 
     audits: tuple[Audit, ...]
@@ -342,8 +356,16 @@ class AuditOfAll:
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
 
-    def _repr_html_(self) -> str:
-        return as_html(str(self), self.table)
+    def __repr__(self) -> str:
+        return f"AuditOfAll({len(self.audits)} agents)"
+
+    def made(self) -> dict[str, Any]:
+        """Parameters and seed of the run."""
+        return self.audits[0].made() if self.audits else {}
+
+    def view(self) -> View:
+        """What was learned in words, and each quantity by each attack."""
+        return View(str(self), (table_of(self.table, "audit of all", digits=3),))
 
     def __str__(self) -> str:
         table = self.table

@@ -29,7 +29,8 @@ def audit_figure(audit: Audit, coordinate: int) -> Figure:
         raise ValueError(f"There is no coordinate {coordinate}: they are numbered from 0 to {dim - 1}.")
     charts = tuple(_chart(audit, found, letter, coordinate) for letter in "xy")
     title = f"What {audit.observer} learned about agent {audit.agent}"
-    return draw_chart_figure(ChartFigure("audit", title, "", charts, columns=2))
+    parameters, seed = (str(audit.origin.get(name, "")) for name in ("parameters", "seeds"))
+    return draw_chart_figure(ChartFigure("audit", title, parameters, charts, columns=2, seeds=seed))
 
 
 def _chart(audit: Audit, estimates: dict[str, Recovered], letter: str, coordinate: int) -> Chart:
