@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import roundelay as rl
+from roundelay.agents.agreement import folder
 from roundelay.agents.agreement.differencing import DifferenceError
 from roundelay.agents.agreement.epochs import plan_with, plan_without
 from roundelay.agents.agreement.folder import accept_ring
@@ -17,7 +18,7 @@ from roundelay.agents.agreement.plan import RingPlan, Task
 from roundelay.agents.agreement.policy import Policy, write_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
 from roundelay.agents.data.fitting import own_problem, sums_of
-from roundelay.agents.protocol.baton import Phase
+from roundelay.agents.protocol.baton import Baton, Phase
 from roundelay.agents.protocol.holder import Holder
 from roundelay.agents.protocol.journal import Journal, Passage
 from roundelay.agents.protocol.station import Station
@@ -215,3 +216,35 @@ def test_a_site_may_want_more_to_come_or_go_at_a_time(hospitals: Hospitals) -> N
         accept_ring(folder, fewer.text)
     accept_ring(folder, dropped(hospitals, first, "Narvik", "Alta", "Bodo").text)
     assert Policy().least_change == 2
+
+
+def test_a_change_of_members_to_another_fit_hides_a_difference(
+    hospitals: Hospitals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents that run have the data of the fit before: they would add these once more, without who has left, and the ledgers note others."""
+    fit, other = Task("least_squares", COLUMNS[:1], COLUMNS[2]), Task("custom", dim=1)
+    heard, told = Holder._heard, {}
+
+    def listening(holder: Holder, baton: Baton) -> Baton:
+        if baton.purpose == 0:
+            told[holder.plan.epoch] = np.array(baton.numbers[1:])
+        return heard(holder, baton)
+
+    monkeypatch.setattr(Holder, "_heard", listening)
+    first = hospitals.accept(hospitals.plan(*NAMES[:5], task=fit))
+    hospitals.finish(first)
+    honest = plan_without(first.plan, ["Narvik"], previous=first.digest)
+    with pytest.raises(DifferenceError, match="Narvik takes part no more"):
+        hospitals.accept(hospitals.signed(honest, "Oslo"))
+    hiding = hospitals.signed(replace(honest, task=other), "Oslo")
+    for changed in (hiding, hospitals.signed(replace(honest, algorithm=TOKENS[0]), "Oslo")):
+        with pytest.raises(ValueError, match="The change by Oslo also changes what is fitted, or how"):
+            hospitals.accept(changed)
+
+    monkeypatch.setattr(folder, "fits_the_same", lambda *_: True)
+    local = hospitals.local
+    monkeypatch.setattr(hospitals, "local", lambda name, _: local(name, fit))
+    hospitals.finish(hospitals.accept(hiding))  # without --despite-difference
+    table = hospitals.tables["Narvik"]
+    alone = [len(table), table[:, 0].sum(), table[:, 2].sum()]
+    np.testing.assert_allclose(told[0] - told[1], alone)

@@ -120,7 +120,7 @@ def test_the_agents_of_the_honest_sites_say_it(tmp_path: Path) -> None:
     said = outputs(ring)
     for name in HONEST:
         assert (
-            f"THE MODEL DOES NOT FIT THIS SITE'S DATA. On this site's 40 rows the loss of the model of run {ring.plan.run}"
+            f"THE MODEL DOES NOT FIT THIS SITE'S DATA. On 40 rows of this site the loss of the model of run {ring.plan.run}"
             in said[name]
         )
         assert "a member has given false ones" in said[name]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from roundelay.agents.agreement import signed_text
 from roundelay.agents.agreement.epochs import plan_ring
@@ -13,6 +16,8 @@ from roundelay.agents.agreement.invitations import read_invitation, write_invita
 from roundelay.agents.agreement.plan import Column, Stopping
 from roundelay.agents.agreement.ringfile import read_ring, write_ring
 from roundelay.agents.agreement.signed_text import MOST_BYTES, parsed
+from roundelay.agents.data.parquet import read_parquet_table
+from roundelay.agents.data.table import Texts
 from roundelay.regression import formula
 from roundelay.regression.columns import Column as RegressionColumn
 from roundelay.regression.formula import Formula
@@ -125,3 +130,37 @@ def test_what_people_write_is_far_below() -> None:
         "I(2**a) + I(b**-0.5)",
     ):
         assert Formula(f"length ~ {terms}", columns).terms
+
+
+# ---------------------------------------------------------------- a table of a site
+
+
+def long_word(path: Path, rows: int, groups: int = 1) -> Path:
+    """A file of a few kilobytes, in which all rows have one word of two million letters."""
+    words = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * rows, pyarrow.int32()), pyarrow.array(["m" * 2_000_000])
+    )
+    table = pyarrow.table({"sex": words, "age": [1.0] * rows})
+    size = -(-rows // groups)
+    parquet.write_table(
+        table, path, compression="zstd", dictionary_pagesize_limit=2**23, row_group_size=size, store_schema=False
+    )
+    assert path.stat().st_size < 1000 * (1 + groups)
+    return path
+
+
+def test_a_word_that_all_rows_have_is_held_once(tmp_path: Path) -> None:
+    """Written out for each row it would be 20 GB."""
+    table = read_parquet_table(long_word(tmp_path / "site.parquet", 10_000), lambda header: [0, 1])
+    column = table.columns[0]
+    assert (
+        isinstance(column, Texts) and len(column.words) == 1 and not column.codes.any() and len(column.codes) == 10_000
+    )
+
+
+def test_many_long_words_are_claimed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = long_word(tmp_path / "site.parquet", 200, groups=100)
+    with pytest.raises(ValueError, match="claims to hold more than a file of its size"):
+        read_parquet_table(path, lambda header: [0, 1])
+    monkeypatch.setattr("roundelay.agents.data.parquet.ALWAYS", 2**40)
+    assert len(read_parquet_table(path, lambda header: [0, 1]).places) == 200

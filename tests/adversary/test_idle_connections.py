@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import resource
 import signal
@@ -180,6 +181,28 @@ def start_watched(ring: Rehearsal, out: Path) -> subprocess.Popen[bytes]:
     with (seat.folder / "output.txt").open("ab") as output:
         ring.processes[seat.name] = subprocess.Popen(command, stdout=output, stderr=output)
     return ring.processes[seat.name]
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_what_is_no_http_fills_no_log(
+    noted: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user of the same machine, without the token, sends it again and again: each time the agent's output had kilobytes of it. The control has aiohttp's own log."""
+    if noted:
+        monkeypatch.setattr(server, "_own_log", lambda: logging.getLogger("aiohttp.server"))
+
+    async def play() -> bytes:
+        page = PageServer(lambda: None)  # type: ignore[arg-type,return-value]
+        address = await page.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.partition("/?")[0].rpartition(":")[2]))
+        writer.write(b"GET /?" + b"a=b&" * 1000 + b" HTTP/2\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        await page.stop()
+        return answer
+
+    assert asyncio.run(play()).startswith(b"HTTP/1.0 400")
+    assert bool(caplog.records) is noted
 
 
 @pytest.mark.parametrize("counted", [True, False])

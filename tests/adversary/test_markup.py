@@ -18,11 +18,16 @@ from tests.agents.test_misbehaviour import RUN_BYTES, SENDER, packed, scene
 RECEIVER = 2
 
 
+class Watched(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("markup", [False, True])
 @pytest.mark.parametrize("sentence", ["[link=https://example.org]All is well.[/link]", "It is [/red] closed."])
 def test_a_refusal_is_no_markup(sentence: str, markup: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they are read as markup the words of the other site become a link, or end the line of progress."""
-    shown = io.StringIO()
+    shown = Watched()
     terminal = Console(file=shown, force_terminal=True, width=300, markup=False, highlight=False, emoji=False)
     if markup:
         monkeypatch.setattr(
@@ -36,7 +41,7 @@ def test_a_refusal_is_no_markup(sentence: str, markup: bool, tmp_path: Path, mon
         await made.agent._deliver(SENDER, packed(made.baton, made.k))
         refusal = pack_frame(Kind.REFUSAL, RUN_BYTES, 1, made.agent.station.standing.sent_k, pack_sentence(sentence))
         await made.agent._deliver(RECEIVER, refusal)
-        telling = asyncio.create_task(command._progress([Watch(made.agent)]))
+        telling = asyncio.create_task(command._progress([Watch(made.agent)], command.Reading()))
         while not telling.done() and "All is well." not in shown.getvalue() and sentence not in shown.getvalue():
             await asyncio.sleep(0.01)
         telling.cancel()

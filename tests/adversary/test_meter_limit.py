@@ -198,9 +198,8 @@ def dies_with_noise(site: Site, number: int) -> None:
 def test_noise_that_was_added_on_the_way_is_there_after_another_start(tmp_path: Path) -> None:
     """By the plan none is needed; the attack on one γ a coordinate finds that it is."""
     algorithm = rl.PIADMM1(rho=30.0, start=SEALED, gamma_is="vector")
-    ring = under_a_limit(
-        tmp_path, algorithm, 2, PrivacyLimit(0.9, "noise"), seed=1
-    )  # with some draws y is known roughly too
+    # With this seed the slope is known no better than to 0.5, whenever the meter happens to look.
+    ring = under_a_limit(tmp_path, algorithm, 2, PrivacyLimit(0.45, "noise"), seed=1)
     ring.wrap = dies_with_noise
     noted = ring.site_folder(1) / "runs" / ring.plan.run / NOTED
     try:
@@ -210,7 +209,7 @@ def test_noise_that_was_added_on_the_way_is_there_after_another_start(tmp_path: 
         wait_until(lambda: bool(ended.update(ring.reap()) or 1 in ended), "site 1 has added noise and is dead")
         assert ended == {1: -signal.SIGKILL} and "noise added {'visits': 0}" not in ring.log_of(1)
         allowed = float(noted.read_text())
-        assert 0.0 < allowed < 0.45
+        assert 0.0 < allowed < 0.225
         ring.start(1)
         wait_until(lambda: ring.log_of(1).count("noise added") == 2, "noise is added again")
         assert float(noted.read_text()) == allowed

@@ -64,7 +64,7 @@ def test_one_site_fewer_in_another_unit_is_one_site_fewer(
 
     earlier, new = sum_over("abcd", 3, fit_of(file, first)), sum_over("abc", 4, fit_of(file, then))
     assert not earlier.columns <= new.columns
-    found = findings("Oslo", [earlier], new, None if at_accept else OwnRows(unchanged, 10))
+    found = findings("Oslo", [earlier], new, None if at_accept else OwnRows(unchanged, unchanged, 10))
     assert [one.subject for one in found if one.refuses] == ["d"]
 
 
@@ -75,7 +75,11 @@ def test_rows_are_the_same_whatever_the_unit_that_was_agreed_on(file: Path) -> N
     earlier = sum_over("abcd", 3, fit_of(file, WEIGHT))
     file.write_text(file.read_text() + "81.5,0.25\n")
     new = sum_over("abcd", 4, fit_of(file, IN_POUNDS))
-    found = [one for one in findings("Oslo", [earlier], new, OwnRows(lambda parts: 1, 10)) if one.refuses]
+    found = [
+        one
+        for one in findings("Oslo", [earlier], new, OwnRows(lambda parts, columns: 1, lambda times, columns: None, 10))
+        if one.refuses
+    ]
     assert found and {one.what for one in found} == {"own rows"}
 
 

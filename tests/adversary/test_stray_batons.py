@@ -7,10 +7,10 @@ import pytest
 
 import roundelay as rl
 from roundelay.agents.agreement.plan import Stopping
-from roundelay.agents.protocol.baton import Baton, BatonError, Layout, Phase
-from roundelay.agents.protocol.holder import HandOver, Holder, SolverError
+from roundelay.agents.protocol.baton import TOLD, Baton, BatonError, Layout, Phase
+from roundelay.agents.protocol.holder import STATISTICS, HandOver, Holder, SolverError
 from roundelay.algorithms.sealed.questions import POINT, Asked
-from tests.adversary.signed_rings import hand_overs, members_of, signed_plan
+from tests.adversary.signed_rings import TASK, hand_overs, members_of, signed_plan
 
 FIRST, LAST, VICTIM = 0, 3, 2
 
@@ -58,6 +58,52 @@ def test_a_lap_is_closed_once() -> None:
         ring[FIRST].check(last.baton, None)
     with pytest.raises(AttributeError):  # the positive control
         ring[FIRST].act(last.baton)
+
+
+def summed() -> tuple[list[Holder], Baton, Baton]:
+    """A ring whose first sum was told to all, as it came back to the first member, and with another total as its neighbour makes it then."""
+    ring = members_of(signed_plan(rl.SealedLaps(wide=True), Stopping(1e-8), TASK))
+    for move in hand_overs(ring):
+        if move.receiver == FIRST and move.baton.phase == Phase.SUM:
+            last = move.baton
+        if move.receiver == FIRST and move.baton.phase == Phase.TELL:
+            break
+    words = np.array(last.numbers)
+    words[STATISTICS.words :] = STATISTICS.add(words[STATISTICS.words :], STATISTICS.encode(np.full(4, 7.0)))
+    return ring, last, last._replace(numbers=words)
+
+
+def test_a_sum_is_closed_once() -> None:
+    """Where it came back with another total, the first member would tell that, too, and be named for it by all who were told the first."""
+    ring, last, other = summed()
+    for baton in (last, other):
+        with pytest.raises(
+            BatonError, match=r"sum 0 comes back once more after it was closed .* Narvik has sent it again"
+        ):
+            ring[FIRST].check(baton, None)
+
+
+def test_without_that_an_honest_member_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control."""
+    monkeypatch.setattr(Holder, "_check_closed", lambda self, baton: None)
+    ring, _, other = summed()
+    ring[FIRST].check(other, None)
+    move = ring[FIRST].act(other)
+    assert move is not None and move.baton.phase == Phase.TELL
+    with pytest.raises(BatonError, match="Oslo tells other sums than those that this site was told before"):
+        ring[move.receiver].check(move.baton, None)
+
+
+def test_keys_that_were_gathered_do_not_come_back_as_told() -> None:
+    """The first member would go on without any, and end of it: there is no agent 0."""
+    ring = laps(rl.LBFGS())
+    move = next(move for move in hand_overs(ring) if move.receiver == FIRST and move.baton.phase == Phase.KEYS)
+    stray = move.baton._replace(purpose=TOLD)
+    with pytest.raises(BatonError, match="keys for masks comes back as another one, from Narvik"):
+        ring[FIRST].check(stray, None)
+    ring[FIRST].check(move.baton, None)
+    with pytest.raises(ValueError, match="There is no agent 0"):  # the positive control
+        ring[FIRST].act(stray)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

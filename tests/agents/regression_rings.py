@@ -22,6 +22,7 @@ from tests.agents.world import RUN
 Frames = Mapping[str, pd.DataFrame]
 Meddle = Callable[[Baton], Baton]
 USUAL = Stopping(1e-11)
+BY_ITSELF = rl.SealedLaps(wide=True)
 
 
 def regression_of(frames: Frames, formula: str, family: str = "gaussian", **planned: Any) -> Regression:
@@ -30,21 +31,28 @@ def regression_of(frames: Frames, formula: str, family: str = "gaussian", **plan
     return Regression(formula, columns, family, **planned)
 
 
-def plan_of(names: tuple[str, ...], regression: Regression, stopping: Stopping = USUAL) -> RingPlan:
+def plan_of(
+    names: tuple[str, ...], regression: Regression, stopping: Stopping = USUAL, algorithm: rl.SealedLaps = BY_ITSELF
+) -> RingPlan:
     """A ring of these sites."""
     agents = len(names)
     links = {(min(i, (i + 1) % agents), max(i, (i + 1) % agents)) for i in range(agents)}
     members = tuple(Site(name, "", "127.0.0.1:1") for name in names)
     task = Task("regression", missing="drop", regression=regression)
-    algorithm = rl.SealedLaps(wide=True)
     return RingPlan(RUN, 0, members, tuple(range(agents)), tuple(sorted(links)), algorithm, task, stopping)
 
 
-def holders(frames: Frames, regression: Regression, stopping: Stopping = USUAL) -> list[Holder]:
+def holders(
+    frames: Frames,
+    regression: Regression,
+    stopping: Stopping = USUAL,
+    algorithm: rl.SealedLaps = BY_ITSELF,
+    least_carriers: int = 1,
+) -> list[Holder]:
     """The members of the ring, before anything was sent."""
-    plan = plan_of(tuple(frames), regression, stopping)
+    plan = plan_of(tuple(frames), regression, stopping, algorithm)
     own = [RegressionFit(plan.task, rows_of(regression, frame, name, "drop")) for name, frame in frames.items()]
-    return [Holder(plan, me, one, 1, SeededPairs(1)) for me, one in enumerate(own)]
+    return [Holder(plan, me, one, 1, SeededPairs(1), least_carriers=least_carriers) for me, one in enumerate(own)]
 
 
 def as_it_is(baton: Baton) -> Baton:

@@ -125,7 +125,7 @@ def ill_conditioned(condition: float = 1e8) -> Table:
     return np.column_stack([one, one @ [1.0, -2.0, 0.5, 0.0, 1.0, 1.0] + draws.normal(size=300)])
 
 
-def many_features(dim: int = 200) -> Table:
+def many_features(dim: int) -> Table:
     draws = np.random.default_rng(6)
     features = draws.normal(size=(1500, dim)) @ np.linalg.qr(draws.normal(size=(dim, dim)))[0]
     labels = features @ draws.normal(size=dim) / np.sqrt(dim) + draws.normal(size=1500) > 0.0
@@ -143,17 +143,17 @@ def one_label_at_one_site(table: Table) -> list[Any]:
     return [ones, *np.split(np.random.default_rng(8).permutation(rest), [100, 200, 350])]
 
 
-def cases() -> list[Case]:
-    """Everything that is held against another library."""
-    wide = many_features()
-    linear = np.column_stack([wide[:, :-1], wide[:, :-1] @ np.linspace(-1.0, 1.0, 200) + wide[:, -1]])
+def cases(dim: int = 200) -> list[Case]:
+    """Everything that is held against another library, with so many features at the most."""
+    wide = many_features(dim)
+    linear = np.column_stack([wide[:, :-1], wide[:, :-1] @ np.linspace(-1.0, 1.0, dim) + wide[:, -1]])
     return [
         Case("diabetes", diabetes()),
         Case("diabetes, a site with 3 rows", diabetes(), parts=three_rows_at_one_site),
         Case("diabetes, lasso 1", diabetes(), lasso=1.0),
         Case("condition number 1e8", ill_conditioned()),
-        Case("p = 200", linear),
-        Case("p = 200, logistic, ridge 1e-2", wide, "logistic", 1e-2),
+        Case(f"p = {dim}", linear),
+        Case(f"p = {dim}, logistic, ridge 1e-2", wide, "logistic", 1e-2),
         Case("breast cancer, ridge 1e-4", breast_cancer(), "logistic", 1e-4),
         Case("breast cancer, ridge 1e-2", breast_cancer(), "logistic", 1e-2),
         Case("breast cancer, a site with one label", breast_cancer(), "logistic", 1e-2, parts=one_label_at_one_site),

@@ -1,4 +1,4 @@
-"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [fits] [regressions] [links] [schedules]`, by default all of them."""
+"""The long forms of the chaos tests: `python -m tests.agents.soak [chaos] [sealed] [fits] [regressions] [links] [schedules] [sweep] [messy]`, by default all of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from roundelay.agents.protocol.station import Point
 from tests.agents import bad_links, chaos, regression_fits, sealed_fits, sealed_rings
 from tests.agents.test_schedules import crashes_change_nothing, epochs_hold, the_minimiser_is_reached
 from tests.agents.test_sealed_chaos import crashes_change_no_word
+from tests.comparison import sweep_soak
+from tests.examples.test_examples import example
 from tests.regression.studies import SPLITS, STUDIES
 
 SEED = 2024
@@ -73,6 +75,17 @@ def soak_schedules(folder: Path) -> None:
             print(f"{check.__name__:>25} {done:6} schedules")
 
 
+def soak_sweep(folder: Path) -> None:
+    """2,000 tasks on a Dask cluster whose workers, scheduler and caller are killed."""
+    sweep_soak.killed(folder, lambda words: print(words, flush=True))
+
+
+def soak_messy(folder: Path) -> None:
+    """Four hospitals from raw files to a signed report; the script stops where a fault is not refused in words, or a command fails."""
+    page = example("messy_hospitals").main(folder).read_text("utf-8")
+    assert "over 3" in page and "C(smoker)[T.current]" in page and "Narvik" in page
+
+
 def _tell(what: str, done: Counter[str]) -> None:
     print(f"harm done to {what}: " + ", ".join(f"{name} {count}" for name, count in sorted(done.items())))
 
@@ -84,6 +97,8 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "regressions": soak_regressions,
     "links": soak_links,
     "schedules": soak_schedules,
+    "sweep": soak_sweep,
+    "messy": soak_messy,
 }
 
 

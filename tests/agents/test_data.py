@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from roundelay.agents.agreement.plan import Column, Task
 from roundelay.agents.data.offering import offer
-from roundelay.agents.data.parquet import largest_claim
+from roundelay.agents.data.parquet import claimed
 from roundelay.agents.data.reading import OwnRows, read_own_rows
 
 AGE, DOSE, Y = Column("age", "years"), Column("dose", "mg"), Column("y")
@@ -319,8 +319,8 @@ def test_a_page_header_tells_what_it_claims(tmp_path: Path, plain: int, values: 
     )  # fmt: skip
     group = SimpleNamespace(num_columns=1, column=lambda number: chunk)
     metadata = SimpleNamespace(num_row_groups=1, row_group=lambda number: group)
-    assert largest_claim(path, metadata, ["a"]) == max(plain, 8 * values)
-    assert largest_claim(path, metadata, ["b"]) == 0
+    assert claimed(path, metadata, ["a"]) == max(plain, 8 * values)
+    assert claimed(path, metadata, ["b"]) == 0
 
 
 def test_a_page_that_claims_gigabytes_is_refused_before_they_are_asked_for(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import combinations
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -120,11 +121,16 @@ def added(
     )  # fmt: skip
 
 
-def unchanged(parts: Sequence[tuple[Data, Fraction]]) -> int:
+def unchanged(*asked: object) -> NoReturn:
     raise AssertionError("no rows have changed")
 
 
-SAME = OwnRows(unchanged, 10)
+SAME = OwnRows(unchanged, unchanged, 10)
+
+
+def each_apart(times: Sequence[Data], columns: frozenset[str]) -> list[list[int]]:
+    """A hundred rows each time, none of which was there at another."""
+    return [[int(time == one) for time in range(len(times))] for one in range(len(times)) for _ in range(100)]
 
 
 def refused(found: Sequence[Finding]) -> list[Finding]:
@@ -191,7 +197,7 @@ def test_other_data_of_ones_own_hide_another_site() -> None:
     """With other data of this site the difference is no single site's; at accept they may still be the old ones."""
     new = added("ab", 4, version="v2", rows=200)
     assert refused(findings(ME, [added("abc")], new))
-    assert not refused(findings(ME, [added("abc")], new, OwnRows(lambda parts: 100, 10)))
+    assert not refused(findings(ME, [added("abc")], new, OwnRows(lambda parts, columns: 100, each_apart, 10)))
 
 
 def test_an_overrule_at_accept_holds_for_what_is_found_with_the_data() -> None:
@@ -209,7 +215,7 @@ def test_an_overrule_at_accept_holds_for_what_is_found_with_the_data() -> None:
     @given(st.lists(sums, max_size=4), sums)
     def check(earlier: list[Added], new: Added) -> None:
         before = refused(findings(ME, earlier, new))
-        for one in refused(findings(ME, earlier, new, OwnRows(lambda parts: 100, 10))):
+        for one in refused(findings(ME, earlier, new, OwnRows(lambda parts, columns: 100, each_apart, 10))):
             assert any(other.covers(one) for other in before), (one, before)
 
     check()
@@ -219,12 +225,12 @@ def test_an_overrule_at_accept_holds_for_what_is_found_with_the_data() -> None:
 def test_few_changed_rows_of_ones_own_are_refused(rows: int, stops: bool) -> None:
     asked: list[list[Fraction]] = []
 
-    def count(parts: Sequence[tuple[Data, Fraction]]) -> int:
+    def count(parts: Sequence[tuple[Data, Fraction]], columns: frozenset[str]) -> int:
         asked.append([times for _, times in parts])
         assert {data.digest for data, _ in parts} == {"v1", "v2"}
         return rows
 
-    found = findings(ME, [added("abc")], added("abc", 4, version="v2"), OwnRows(count, 10))
+    found = findings(ME, [added("abc")], added("abc", 4, version="v2"), OwnRows(count, each_apart, 10))
     assert asked and all(sorted(times) == [-1, 1] for times in asked)
     assert bool(refused(found)) == stops
     assert all(one.what == "own rows" and "This site's data have changed" in one.sentence for one in refused(found))

@@ -4,6 +4,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, strategies as st
 
+import roundelay as rl
 from roundelay.agents.agreement.epochs import changes, plan_renewed, plan_ring, plan_with, plan_without
 from roundelay.agents.agreement.invitations import Invitation
 from roundelay.agents.agreement.plan import Column, RingPlan, Stopping, Task, column_of
@@ -143,6 +144,14 @@ def test_sites_are_not_twins() -> None:
 def test_a_ring_needs_a_method_with_one_token() -> None:
     with pytest.raises(ValueError, match="is neither sealed laps nor a method with one token"):
         plan_ring([invited(site("Oslo")), invited(site("Bergen"))], None, object(), TASK)
+
+
+def test_a_ring_needs_a_walk_on_which_nobody_has_to_count() -> None:
+    sites = [invited(site("Oslo")), invited(site("Bergen"))]
+    with pytest.raises(ValueError, match="how many steps a token has made on MixedWalk"):
+        plan_ring(sites, None, rl.AcceleratedToken(0.5, 2.0, rl.MixedWalk(3)), TASK)
+    with pytest.raises(ValueError, match="give mu to the algorithm"):
+        plan_ring(sites, None, rl.AcceleratedToken(L=2.0), TASK)
 
 
 def test_sites_leave() -> None:

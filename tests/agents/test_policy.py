@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
 import roundelay as rl
-from roundelay.agents.agreement.plan import RingPlan, Stopping
+from roundelay.agents.agreement.plan import RingPlan, Stopping, Task
 from roundelay.agents.agreement.policy import (
     ANYTHING,
     POLICY,
@@ -27,8 +27,8 @@ from roundelay.agents.agreement.policy import (
     masks_of,
     read_policy,
     refused_counts,
-    refused_regression,
     refused_rows,
+    refused_task,
     sides,
     text_of,
     write_policy,
@@ -61,7 +61,7 @@ NAMED = st.lists(st.text("aä \"'\\#[]*,=", max_size=100), max_size=9).map(tuple
 @given(
     policy=st.builds(
         Policy, st.integers(2, 99), st.integers(1, 99), st.integers(2, 9), st.integers(1, 999),
-        st.sampled_from([math.inf, 0.0, 0.5, 3.0]), st.floats(0.0, 1e6), st.integers(0, 50), st.booleans(), NAMED, NAMED,
+        st.sampled_from([math.inf, 0.0, 0.5, 3.0]), st.floats(0.0, 1e6), st.integers(0, 50), st.booleans(), NAMED, NAMED, NAMED,
         st.integers(1, 99), st.booleans(), st.booleans(), st.floats(0.0, 1e6),
     )
 )  # fmt: skip
@@ -146,6 +146,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 AREA = Column("area", values="levels", levels=("North", "South", "East", "West"))
 SEX = Column("sex", values="levels", levels=("female", "male"))
 REGRESSION = Regression("dead ~ age + area", (Column("dead"), Column("age"), AREA, SEX), "binomial", by="sex")
+FORMULA = Task("regression", regression=REGRESSION)
 
 
 def rows_with(areas: str, sexes: str) -> SiteRows:
@@ -161,13 +162,13 @@ def rows_with(areas: str, sexes: str) -> SiteRows:
 
 
 def test_a_regression_keeps_to_the_columns_and_families_that_are_allowed() -> None:
-    assert refused_regression(Policy(), REGRESSION) == ()
-    assert refused_regression(Policy(allowed_columns=("sex", "dead", "age", "area")), REGRESSION) == ()
-    assert refused_regression(Policy(allowed_families=("cox", "binomial")), REGRESSION) == ()
-    found = refused_regression(Policy(allowed_columns=("dead", "age"), allowed_families=("gaussian",)), REGRESSION)
+    assert refused_task(Policy(), FORMULA) == ()
+    assert refused_task(Policy(allowed_columns=("sex", "dead", "age", "area")), FORMULA) == ()
+    assert refused_task(Policy(allowed_families=("cox", "binomial")), FORMULA) == ()
+    found = refused_task(Policy(allowed_columns=("dead", "age"), allowed_families=("gaussian",)), FORMULA)
     assert "The plan uses area and sex" in found[0] and "(allowed_columns)" in found[0]
     assert "of the family binomial" in found[1] and "allows gaussian (allowed_families)" in found[1]
-    assert "allows none" in refused_regression(Policy(allowed_families=()), REGRESSION)[0]
+    assert "allows none" in refused_task(Policy(allowed_families=()), FORMULA)[0]
 
 
 def test_levels_that_few_rows_of_a_site_have_are_refused_and_those_that_none_has_are_not() -> None:

@@ -55,6 +55,9 @@ def cases() -> list[Case]:
         Case("sI-ADMM", rl.SIADMM(batch=3), squares, ring),
         Case("sI-ADMM logistic", rl.SIADMM(rho=1.0, c_tau=1.0, batch=3), logistic, meshed),
         Case("MC-SAG", rl.MCSAG(gamma=0.05), squares, meshed),
+        Case("Point-SAGA", rl.PointSAGA(gamma=0.1), squares, meshed),
+        Case("Prox-DFinito on a path, with relays", rl.ProxDFinito(0.1, 0.7), squares, line),
+        Case("accelerated token", rl.AcceleratedToken(0.5, 12.0), squares, meshed),
         Case("MC-SAG on the cycle", rl.MCSAG(gamma=0.05, walk=rl.Cycle()), squares, ring),
     ]
 

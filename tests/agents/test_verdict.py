@@ -24,7 +24,7 @@ def planned(algorithm: Any, agents: int = 5, task: Task = SQUARES, links: Any = 
 
 def said(algorithm: Any, agents: int = 5, task: Task = SQUARES, me: int | None = 2, links: Any = None) -> str:
     found: Verdict = verdict(planned(algorithm, agents, task, links), me)
-    assert all(sentence.endswith(".") for sentence in (*found.learned, *found.risks))
+    assert all(sentence.endswith((".", ":", ";")) for sentence in (*found.learned, *found.risks))
     return " ".join((*found.learned, *found.risks))
 
 

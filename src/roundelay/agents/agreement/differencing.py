@@ -20,6 +20,9 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from roundelay.agents.agreement.ledger import Added, Data, Finding
 from roundelay.agents.agreement.plan import REGRESSION
 from roundelay.networks.network_checks import join_names
@@ -31,8 +34,10 @@ NAMED = 6
 LINEAR = f"{REGRESSION} gaussian"
 Version: TypeAlias = Hashable
 Combination: TypeAlias = Mapping[Version, Fraction]
-# How many rows at least make up a combination of this site's data as they were in some sums, each with its coefficient.
-CountRows: TypeAlias = Callable[[Sequence[tuple[Data, Fraction]]], int]
+# How many rows at least make up a combination of this site's data as they were in some sums, each with its coefficient, by some columns.
+CountRows: TypeAlias = Callable[[Sequence[tuple[Data, Fraction]], frozenset[str]], int]
+# How often each row stood in the data of some sums, a line for each row, by some columns; None where rows can't be told apart.
+CountCopies: TypeAlias = Callable[[Sequence[Data], frozenset[str]], Sequence[Sequence[int]] | None]
 _Vector: TypeAlias = list[Fraction]
 
 
@@ -45,6 +50,19 @@ class DifferenceError(ValueError):
 
 def unnoticed(rows: Iterable[Sequence[int | Fraction]], width: int) -> list[_Vector]:
     """A basis of all vectors that are orthogonal to every row."""
+    reduced, pivots = echelon(rows)
+    basis = []
+    for free in sorted(set(range(width)) - set(pivots)):
+        vector = [Fraction(0)] * width
+        vector[free] = Fraction(1)
+        for pivot, known in zip(pivots, reduced, strict=True):
+            vector[pivot] = -known[free]
+        basis.append(vector)
+    return basis
+
+
+def echelon(rows: Iterable[Sequence[int | Fraction]]) -> tuple[list[_Vector], list[int]]:
+    """The reduced echelon form, and where each of its rows has the 1 that no other row touches."""
     reduced: list[_Vector] = []
     pivots: list[int] = []
     for row in rows:
@@ -58,14 +76,7 @@ def unnoticed(rows: Iterable[Sequence[int | Fraction]], width: int) -> list[_Vec
         reduced = [_less(known, rest, known[pivot]) for known in reduced]
         reduced.append(rest)
         pivots.append(pivot)
-    basis = []
-    for free in sorted(set(range(width)) - set(pivots)):
-        vector = [Fraction(0)] * width
-        vector[free] = Fraction(1)
-        for pivot, known in zip(pivots, reduced, strict=True):
-            vector[pivot] = -known[free]
-        basis.append(vector)
-    return basis
+    return reduced, pivots
 
 
 def _less(vector: _Vector, other: _Vector, times: Fraction) -> _Vector:
@@ -94,7 +105,8 @@ class Knowledge:
 
     def holds(self, combination: Combination) -> bool:
         """Whether the part of a combination of this site's data is known."""
-        if not all(version in self.unnoticed for version, times in combination.items() if times):
+        combination = {version: times for version, times in combination.items() if times}
+        if not combination.keys() <= self.unnoticed.keys():
             return False
         touched = [[times * number for number in self.unnoticed[version]] for version, times in combination.items()]
         return not any(sum(numbers) for numbers in zip(*touched, strict=True))
@@ -218,9 +230,10 @@ class _Learned:
 
 @dataclass(frozen=True)
 class OwnRows:
-    """What a site knows of its own rows: how many at least make up a difference, and how few may."""
+    """What a site knows of its own rows: how many at least make up a difference, in which sums each stood, and how few may be told of."""
 
     count: CountRows
+    copies: CountCopies
     least: int
 
 
@@ -280,9 +293,12 @@ def _own_changes(thing: Thing, before: Knowledge, after: Knowledge, new: Added, 
     """What is told of rows that this site has added or taken out since."""
     data = {thing.version(one.data): one.data for one in (*thing.earlier, new)}
     changes = [one for one in after.differences() if not before.holds(one)]
-    counts = [own.count([(data[version], times) for version, times in one.items() if times]) for one in changes]
+    parts = [[(data[version], times) for version, times in one.items() if times] for one in changes]
+    counts = [own.count(one, thing.columns) for one in parts]
     if not counts:
         return
+    if len(after.own) > 1:  # what no single difference tells, several may together
+        counts += _few_together(thing, data, before, after, own)
     fewest, changed = min(counts), f"This site's data have changed since {_dates(thing.earlier)}"
     if fewest < own.least:
         by = f"by {_rows(fewest)} as far as can be told" if fewest else "by how many rows can't be told"
@@ -295,6 +311,66 @@ def _own_changes(thing: Thing, before: Knowledge, after: Knowledge, new: Added, 
         yield _word(
             f"{changed}. The difference of the sums tells every member what the {_rows(fewest)} that make the difference gave together."
         )
+
+
+def _few_together(
+    thing: Thing, data: Mapping[Version, Data], before: Knowledge, after: Knowledge, own: OwnRows
+) -> Iterator[int]:
+    """How many rows are told of together, where they are few, by all that is known now and was not before; 0 where that can't be said.
+
+    Rows that stood in the same sums are told of as one class or not at all. A known combination of the data is one of classes, and those
+    without the classes of many rows are the last of the echelon form in which these come first; a class that is known by itself is one of
+    its rows.
+    """
+    versions = list(after.unnoticed)
+    stood = own.copies([data[version] for version in versions], thing.columns)
+    if stood is None:
+        yield 0
+        return
+    classes, count = np.unique(np.array(stood), axis=0, return_counts=True)
+    order = np.argsort(count < own.least, kind="stable")
+    classes, count = classes[order], count[order]
+    many = int((count >= own.least).sum())
+
+    def told(knowledge: Knowledge) -> NDArray[np.int64]:
+        known = [[_modulo(one.get(version, Fraction(0))) for version in versions] for one in knowledge.own]
+        return np.array(known, np.int64).reshape(len(known), len(versions)) @ classes.T % PRIME
+
+    known, pivots = _echelon_modulo(told(before))
+    for row, pivot in zip(*_echelon_modulo(told(after)), strict=True):
+        rest = (
+            row - sum((row[place] * other % PRIME for place, other in zip(pivots, known, strict=True)), 0 * row)
+        ) % PRIME
+        rows = int(count[row != 0].sum())
+        if pivot >= many and rows < own.least and rest.any():
+            yield rows
+
+
+# Classes of rows are many, and fractions slow: what is 0 modulo this prime and is not 0 is one number in two thousand million.
+PRIME = 2**31 - 1
+
+
+def _modulo(number: Fraction) -> int:
+    return number.numerator * pow(number.denominator, -1, PRIME) % PRIME
+
+
+def _echelon_modulo(rows: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], list[int]]:
+    """The reduced echelon form modulo the prime, as `echelon` has it in fractions."""
+    left, pivots = rows.copy(), []
+    for number in range(len(left)):
+        found = np.flatnonzero(left[number:].any(axis=1))
+        if not len(found):
+            break
+        first = np.array([np.flatnonzero(left[number + one])[0] for one in found])
+        swap = number + found[int(np.argmin(first))]
+        left[[number, swap]] = left[[swap, number]]
+        pivot = int(first.min())
+        left[number] = left[number] * pow(int(left[number, pivot]), -1, PRIME) % PRIME
+        for other in range(len(left)):
+            if other != number and left[other, pivot]:
+                left[other] = (left[other] - left[other, pivot] * left[number]) % PRIME
+        pivots.append(pivot)
+    return list(left[: len(pivots)]), pivots
 
 
 def _about_site(me: str, site: str, learned: _Learned, earlier: Sequence[Added], new: Added) -> Finding:
@@ -315,6 +391,11 @@ def _about_site(me: str, site: str, learned: _Learned, earlier: Sequence[Added],
     what = _what(new, learned)
     sentence = f"{how} every member what {whose} data alone gave: {what}, as if it had been handed over."
     return Finding("site", site, sentence, tuple(sorted(learned.columns)), learned.whole)
+
+
+def all_that_a_site_gave(new: Added) -> str:
+    """What is told where the part of a single site follows, of all columns."""
+    return _what(new, _Learned(set(), set(new.columns), True))
 
 
 def _what(new: Added, learned: _Learned) -> str:

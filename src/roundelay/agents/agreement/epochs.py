@@ -237,6 +237,12 @@ def changes(before: RingPlan, after: RingPlan) -> tuple[str, ...]:
     return tuple(said)
 
 
+def fits_the_same(before: RingPlan, after: RingPlan) -> bool:
+    """Whether two epochs of a run fit the same thing in the same way."""
+    fit = (before.task, _levels(before), _for_as_many(before, after.agents), before.warm)
+    return fit == (after.task, _levels(after), after.algorithm, after.warm)
+
+
 def _levels(plan: RingPlan) -> list[tuple[object, ...]]:
     """What kind of values the columns have, and how others become those, which does not make them other columns."""
     return [(column.values, column.levels, column.conversions) for column in plan.task.columns]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from roundelay.agents.agreement.differencing import OwnRows, findings, refusal
 from roundelay.agents.agreement.disk import write_whole
+from roundelay.agents.agreement.epochs import fits_the_same
 from roundelay.agents.agreement.identity import Identity, expiry, identities
 from roundelay.agents.agreement.ledger import Data, Finding, Ledger, added_by, overruling, read_ledger, write_entry
 from roundelay.agents.agreement.plan import RingPlan
@@ -155,6 +156,11 @@ def _check_succession(signed: SignedPlan, accepted: tuple[SignedPlan, ...]) -> N
         raise ValueError(
             f"The ring file follows another file of epoch {epoch - 1} than the one accepted here, which has the digest "
             f"{before.digest[:PREFIX]}: let {signed.signed_by} make the change from that one."
+        )
+    if not fits_the_same(before.plan, signed.plan):
+        raise ValueError(
+            f"The change by {signed.signed_by} also changes what is fitted, or how: running agents would go on with the data of the fit before, "
+            "and the ledger would note those of another. Plan a new run for another fit."
         )
     check_signer(
         before.plan, signed.signed_by, signed.plan.members[signed.plan.number_of(signed.signed_by)].certificate

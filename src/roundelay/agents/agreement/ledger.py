@@ -35,6 +35,8 @@ except ImportError:
 
 LEDGER, LOCK = "ledger.jsonl", ".ledger.lock"
 FORMAT = 1
+# At which ε is told, and held against what a site allows.
+DELTA = 1e-6
 _SIGNATURE = re.compile(rb',"signature":"([A-Za-z0-9+/]{1,200}={0,2})"\}')
 
 
@@ -48,13 +50,15 @@ class LedgerError(ValueError):
 class Data(msgspec.Struct, frozen=True):
     """The data that a sum was formed of: a digest as the journal has it, empty where nothing tells other data apart.
 
-    `columns` has a digest of the values of each column and `marks` one of all rows; neither depends on the order of the rows.
+    `columns` has a digest of the values of each column, `marks` one of all rows and `cells` one of all their cells; none depends on the order
+    of the rows. What an earlier release wrote has no `cells`.
     """
 
     digest: str = ""
     rows: int = 0
     columns: Mapping[str, str] = {}
     marks: str = ""
+    cells: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True):

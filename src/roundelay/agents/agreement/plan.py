@@ -21,6 +21,9 @@ from roundelay.registry import registered
 from roundelay.regression.columns import Column as Column, column_of as column_of, columns_in as columns_in
 from roundelay.regression.regression import Regression
 from roundelay.regression.study import Study
+from roundelay.shown.notebook import View
+from roundelay.shown.show import Shown
+from roundelay.shown.table import Table
 
 Missing = Literal["refuse", "drop"]
 # The kinds of a fit whose objective is the sites' own, and of one with a formula; the others are those of the register.
@@ -29,6 +32,8 @@ CUSTOM, REGRESSION = "custom", "regression"
 
 # With fewer sites Σ s s' over the slopes s of all, which add up to 0, has few unknowns left for whoever knows one of them.
 LEAST_CLUSTERS = 6
+# What the questions of a fit tell.
+FIT_TELLS = "for each model that is tried, how well it fits all rows, and how that changes with the model"
 # A record may be given away with the chance δ: beyond this that is no promise.
 LARGEST_DELTA = 1e-3
 LARGEST_BOUND = 1e100
@@ -169,11 +174,10 @@ class Task:
             return ()
         study, folds = Study(self.regression), self.regression.folds
         tells = [one.tells for one in study.sums]
-        fit = "for each model that is tried, how well it fits all rows, and how that changes with the model"
         by_folds = (
             [f"the same of the rows outside each of {folds} folds, and how well it fits those inside"] if folds else []
         )
-        return tuple(dict.fromkeys([*tells[: study.before], fit, *by_folds, *tells[study.before :], "the model"]))
+        return tuple(dict.fromkeys([*tells[: study.before], FIT_TELLS, *by_folds, *tells[study.before :], "the model"]))
 
     @property
     def is_quadratic(self) -> bool:
@@ -257,7 +261,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class RingPlan:
+class RingPlan(Shown):
     """One epoch of a run: what the ring file says.
 
     `run` is 32 hexadecimal digits. `epoch` counts the changes of the membership from 0; messages of another epoch are
@@ -365,6 +369,20 @@ class RingPlan:
             )
         return self.algorithm.noise_for(self._known, self.agents, self.task.problem.most_curvature)
 
+    def __repr__(self) -> str:
+        return f"RingPlan(epoch {self.epoch} of run {self.run[:8]}…, {len(self.members)} members)"
+
+    def view(self) -> View:
+        """What is fitted, by whom, and on which way."""
+        names, following = [member.name for member in self.members], [*self.order[1:], self.order[0]]
+        rows = tuple(
+            (names[one], self.members[one].address or "–", names[other])
+            for one, other in zip(self.order, following, strict=True)
+        )
+        table = Table("ring", "", ("site", "address", "hands on to"), rows, words=3)
+        words = f"Epoch {self.epoch} of run {self.run}, by {getattr(self.algorithm, 'name', self.algorithm)}."
+        return View(f"{words}\n{self.task.in_words}", (table,))
+
     @property
     def agents(self) -> int:
         """N."""
@@ -412,7 +430,10 @@ class RingPlan:
 
     @property
     def _known(self) -> Smoothness:
-        return Smoothness(self.dim, self.task.is_quadratic, self.task.kind != CUSTOM, True)
+        jumps = (
+            self.task.has_rows and self.task.problem.jumps
+        )  # one row crosses, and the difference of two Hessians is that row's
+        return Smoothness(self.dim, self.task.is_quadratic, self.task.kind != CUSTOM and not jumps, True)
 
     @cached_property
     def method(self) -> TokenMethod:
@@ -428,7 +449,11 @@ class RingPlan:
             raise ValueError(
                 f"The links of a ring are encrypted already: leave out {type(defence).__name__}, which is for simulations."
             )
-        for name in ("alpha", "gamma"):
+        if getattr(method.walk, "is_counted", False):
+            raise ValueError(
+                f"No site knows how many steps a token has made on {type(method.walk).__name__} since somebody worked on it: use MetropolisWalk() or Cycle()."
+            )
+        for name in ("alpha", "gamma", "mu", "L"):
             if getattr(self.algorithm, name, 0.0) is None:
                 raise ValueError(
                     f"No site knows all data, from which {name} could follow: give {name} to the algorithm."
@@ -464,7 +489,10 @@ class RingPlan:
 
 def check_kind(kind: str) -> None:
     """Refuse what is neither a problem nor custom."""
-    if kind not in (known := (*registered(RowProblem), REGRESSION, CUSTOM)):
+    problems = registered(RowProblem)
+    if kind in problems and (why := problems[kind].not_on_rings):
+        raise ValueError(f"The kind of the fit is {kind!r}, which is for the simulator alone: {why}.")
+    if kind not in (known := (*(word for word in problems if not problems[word].not_on_rings), REGRESSION, CUSTOM)):
         raise ValueError(f"The kind of the fit is {kind!r}: use {', '.join(known[:-1])} or {CUSTOM}.")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roundelay.agents.agreement.disk import PRIVATE, read_at_most, write_new
-from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.plan import RingPlan, Task
 from roundelay.agents.agreement.signed_text import parsed
 from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.masks import mask_grid
 from roundelay.networks.network_checks import join_names
-from roundelay.regression.regression import Regression
 from roundelay.regression.rows import SiteRows
-from roundelay.regression.singled_out import singled_out
+from roundelay.regression.singled_out import narrow_knots, narrow_step, singled_out
 from roundelay.regression.sums import Known
 from roundelay.tables import Fields, in_short
 
@@ -55,18 +54,25 @@ least_change = {least_change}
 # Sealed laps may ask so many questions at most.
 most_questions = {most_questions}
 
-# All runs with noise together may cost so much ε at most. With any number but inf this site adds to no exact sums.
+# All runs with noise together may cost so much ε at most, at δ = 1e-6. With any number but inf this site adds to no exact sums.
 most_epsilon = {most_epsilon}
 
-# Regressions may use these columns alone; "*" stands for all.
+# Fits may use these columns alone; "*" stands for all.
 allowed_columns = {allowed_columns}
 
-# Regressions may be of these families alone, such as "gaussian", "binomial" or "cox"; "*" stands for all.
+# Fits may be of these families alone, such as "gaussian", "binomial" or "cox"; "*" stands for all. Least squares is of the
+# family gaussian, logistic regression binomial, and any other fit without a formula is called by its own word.
 allowed_families = {allowed_families}
 
+# Formulas may calculate this, written as in the formula, such as "age > 65"; "*" stands for anything. Without an entry they may
+# have columns as they are, their levels and splines, powers up to cubes, logarithms and roots of one column, and products of
+# those of several columns. Anything else can be laid around a single person: see that a limit is one that nobody chose for that.
+allowed_calculations = {allowed_calculations}
+
 # A level that rows of this site have, so many of them have at least, in each group of Table 1, too; and so have so many
-# rows of all sites. Rarer words are not told in the invitation either. Nor may what a formula calculates be about fewer
-# rows of this site.
+# rows of all sites. Rarer words are not told in the invitation either. Nor may fewer rows of this site have another outcome
+# than most, nor may numbers that are the same in all rows but a few, or what a formula calculates, or what is answered to a
+# question, be about fewer; with 1 nobody looks.
 least_rows_a_level = {least_rows_a_level}
 
 # Whether rows of this site may be the only ones with a level: what is told of the level is then of this site alone.
@@ -76,7 +82,7 @@ lone_levels = {lone_levels}
 # it says so rightly: by a factor that is far too large this site's numbers would stand out of every sum.
 conversions = {conversions}
 
-# A regression may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
+# A fit may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
 # nearly as many unknowns as rows tells the rows.
 most_parameters_per_row = {most_parameters_per_row}
 
@@ -113,6 +119,7 @@ class Policy:
     hub_beside_me: bool = False
     allowed_columns: tuple[str, ...] = (ALL,)
     allowed_families: tuple[str, ...] = (ALL,)
+    allowed_calculations: tuple[str, ...] = ()
     least_rows_a_level: int = 5
     lone_levels: bool = False
     conversions: bool = False
@@ -129,6 +136,7 @@ ANYTHING = Policy(
     0.0,
     0,
     True,
+    allowed_calculations=(ALL,),
     least_rows_a_level=1,
     lone_levels=True,
     conversions=True,
@@ -205,12 +213,24 @@ def _written(value: Any) -> str:
 # ---------------------------------------------------------------- what a plan does not keep to
 
 
+class Breach(str):
+    """What does not keep to a policy, in a sentence, and to which `entry` of it."""
+
+    entry: str
+
+    def __new__(cls, entry: str, sentence: str) -> Breach:
+        """The sentence, and the entry that it names."""
+        made = super().__new__(cls, sentence)
+        made.entry = entry
+        return made
+
+
 def check_policy(folder: Path, policy: Policy, plan: RingPlan, name: str, own: OwnData | None = None) -> None:
     """Refuse a plan that does not keep to the policy of the site in a folder."""
     refuse(folder, name, breaches(policy, plan, plan.number_of(name), own))
 
 
-def refuse(folder: Path, name: str, found: tuple[str, ...]) -> None:
+def refuse(folder: Path, name: str, found: tuple[Breach, ...]) -> None:
     """Refuse what does not keep to the policy of the site in a folder, where anything was found."""
     if found:
         raise PolicyError(
@@ -223,62 +243,147 @@ def _missing(folder: Path) -> str:
     return "" if (Path(folder) / POLICY).exists() else ", which is not there yet: a line of its own for each entry"
 
 
-def breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None = None) -> tuple[str, ...]:
+# When a site can tell whether an entry is kept to that a plan alone does not settle: with its own data, and by what all are told of all rows.
+WITH_DATA = ("least_rows", "least_rows_a_level", "conversions")
+ONCE_TOLD = ("lone_levels", "most_parameters_per_row")
+# What its ledger tells; and the entries that are about a token.
+BY_LEDGER = ("least_change", "most_epsilon")
+OF_A_TOKEN = ("least_cover", "least_bits", "hub_beside_me")
+
+
+def entries_about(policy: Policy, plan: RingPlan) -> tuple[str, ...]:
+    """The entries of a policy that have a say in a plan."""
+    task = plan.task
+    without = {
+        *(OF_A_TOKEN if plan.choice is not None else ("most_questions",)),
+        *(() if task.regression is not None else ("allowed_calculations", "lone_levels", "conversions")),
+        *(() if task.columns else ("allowed_columns", "least_rows")),
+        *(() if task.columns and task.promise is None else ("least_rows_a_level", "most_parameters_per_row")),
+        *(() if policy.least_cover else ("least_bits",)),
+    }
+    return tuple(entry for entry in asdict(policy) if entry not in without)
+
+
+def breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None = None) -> tuple[Breach, ...]:
     """What of a plan does not keep to a policy, a sentence each that names the entry; `own` is None where the data are not known yet."""
     return tuple(_breaches(policy, plan, me, own))
 
 
-def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> Iterator[str]:
+def _breaches(policy: Policy, plan: RingPlan, me: int, own: OwnData | None) -> Iterator[Breach]:
     if plan.agents < policy.least_members:
-        yield (
+        yield Breach(
+            "least_members",
             f"Only {plan.agents} members take part, and this site's policy wants {policy.least_members} (least_members): "
-            f"{_too_few(plan)}."
+            f"{_too_few(plan)}.",
         )
     if own is not None and 0 < own.rows < policy.least_rows:
-        yield (
+        yield Breach(
+            "least_rows",
             f"This site has {own.rows} {'row' if own.rows == 1 else 'rows'}, and its policy wants {policy.least_rows} (least_rows): from what is "
-            "told of so few the rows themselves may be worked out."
+            "told of so few the rows themselves may be worked out.",
         )
-    if plan.task.regression is not None:
-        yield from refused_regression(policy, plan.task.regression)
+    yield from refused_task(policy, plan.task)
     if plan.choice is not None:
         if plan.stopping.questions > policy.most_questions:
-            yield (
+            yield Breach(
+                "most_questions",
                 f"Up to {plan.stopping.questions:,} questions may be asked, and this site's policy allows {policy.most_questions:,} "
-                "(most_questions)."
+                "(most_questions).",
             )
         return
     both = sides(plan, me)
     if both and not policy.hub_beside_me:
         names = join_names(sorted(plan.members[one].name for one in both))
-        yield (
+        yield Breach(
+            "hub_beside_me",
             f"{names} {'sees' if len(both) == 1 else 'see'} the token both before and after this site, which this site's policy does not "
-            "allow (hub_beside_me): so a single member learns what else takes two."
+            "allow (hub_beside_me): so a single member learns what else takes two.",
         )
     if policy.least_cover > 0.0:
         yield from _thin_masks(policy, plan, OwnData(0, 1.0) if own is None else own)
 
 
-# ---------------------------------------------------------------- what a regression does not keep to
+# ---------------------------------------------------------------- what a fit does not keep to
+
+# The families of fits without a formula.
+FAMILIES = {"least_squares": "gaussian", "logistic": "binomial"}
 
 
-def refused_regression(policy: Policy, regression: Regression) -> tuple[str, ...]:
-    """What of a regression as planned does not keep to a policy: its columns and its family."""
-    found = []
-    columns = [column.name for column in regression.columns if column.name not in policy.allowed_columns]
+def refused_task(policy: Policy, task: Task) -> tuple[Breach, ...]:
+    """What of a fit as planned does not keep to a policy: its columns and its family."""
+    found, regression = [], task.regression
+    columns = [column.name for column in task.columns if column.name not in policy.allowed_columns]
     if columns and ALL not in policy.allowed_columns:
         found.append(
-            f"The plan uses {join_names(columns)}, and this site's policy does not allow {'it' if len(columns) == 1 else 'them'} (allowed_columns)."
+            Breach(
+                "allowed_columns",
+                f"The plan uses {join_names(columns)}, and this site's policy does not allow {'it' if len(columns) == 1 else 'them'} (allowed_columns).",
+            )
         )
-    if not {regression.family, ALL} & {*policy.allowed_families}:
+    family = FAMILIES.get(task.kind, task.kind) if regression is None else regression.family
+    if not {family, ALL} & {*policy.allowed_families}:
         found.append(
-            f"The plan is of the family {regression.family}, and this site's policy allows {join_names(policy.allowed_families) or 'none'} "
-            "(allowed_families)."
+            Breach(
+                "allowed_families",
+                f"The plan is of the family {family}, and this site's policy allows {join_names(policy.allowed_families) or 'none'} "
+                "(allowed_families).",
+            )
+        )
+    calculated = () if regression is None else regression.terms.calculations
+    allowed = {_without_spaces(one) for one in policy.allowed_calculations}
+    unknown = [one for one in calculated if _without_spaces(one) not in allowed]
+    if unknown and ALL not in allowed:
+        found.append(
+            Breach(
+                "allowed_calculations",
+                f"The formula calculates {join_names([json.dumps(one, ensure_ascii=False) for one in unknown[:NAMED]])}, and this site's policy allows no more than "
+                f"{_allowed(policy.allowed_calculations)} (allowed_calculations): such a calculation can be laid around a single person.",
+            )
         )
     return tuple(found)
 
 
-def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
+def _without_spaces(calculation: str) -> str:
+    return "".join(calculation.split())
+
+
+def _allowed(calculations: tuple[str, ...]) -> str:
+    simple = "powers, logarithms and roots of one column"
+    return join_names([simple, *(in_short(one) for one in calculations)])
+
+
+def refused_numbers(policy: Policy, beside_most: Mapping[str, int]) -> tuple[Breach, ...]:
+    """What of the columns of a fit without a formula does not keep to a policy: those that are about a few of this site's rows.
+
+    Of each column is given how many rows have another number than most.
+    """
+    least = policy.least_rows_a_level
+    few = [name for name, rows in beside_most.items() if 0 < rows < least]
+    if not few:
+        return ()
+    return (
+        Breach(
+            "least_rows_a_level",
+            f"This site's rows have the same number in {join_names(few[:NAMED])} but for fewer than {least} of them, which its policy does not allow "
+            "(least_rows_a_level): what is told of so few may tell of one. Let the fit be planned without such a column.",
+        ),
+    )
+
+
+def refused_unknowns(policy: Policy, unknowns: int, rows: int) -> tuple[Breach, ...]:
+    """More unknowns than so many rows of all sites may have."""
+    if unknowns <= policy.most_parameters_per_row * rows:
+        return ()
+    return (
+        Breach(
+            "most_parameters_per_row",
+            f"The fit has {unknowns:,} unknowns and all sites together {rows:,} rows, and this site's policy allows "
+            f"{policy.most_parameters_per_row:g} unknowns for each row (most_parameters_per_row).",
+        ),
+    )
+
+
+def refused_rows(policy: Policy, rows: SiteRows) -> tuple[Breach, ...]:
     """What of a site's own rows does not keep to its policy, before anything of them is told.
 
     Conversions, levels that few of the rows have, and what else is about few of them. It is for the site's own eyes.
@@ -288,38 +393,42 @@ def refused_rows(policy: Policy, rows: SiteRows) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _small_folds(policy: Policy, rows: SiteRows) -> Iterator[str]:
+def _small_folds(policy: Policy, rows: SiteRows) -> Iterator[Breach]:
     folds = rows.regression.folds
     if folds and rows.count // folds < policy.least_rows_a_level:
-        yield (
+        yield Breach(
+            "least_rows_a_level",
             f"The plan leaves rows out in {folds} folds, which are fewer than {policy.least_rows_a_level} of this site each, and its policy does not "
-            "allow that (least_rows_a_level): what is told with and without a fold tells of its rows. Plan with fewer folds."
+            "allow that (least_rows_a_level): what is told with and without a fold tells of its rows. Plan with fewer folds.",
         )
 
 
-def _conversions(policy: Policy, rows: SiteRows) -> Iterator[str]:
+def _conversions(policy: Policy, rows: SiteRows) -> Iterator[Breach]:
     if rows.converted and not policy.conversions:
-        yield (
+        yield Breach(
+            "conversions",
             f"The plan converts {join_names(rows.converted)} at this site, and its policy lets no plan do so (conversions): look whether that is "
-            "right, since by a wrong factor this site's numbers would stand out of every sum; or convert the file."
+            "right, since by a wrong factor this site's numbers would stand out of every sum; or convert the file.",
         )
 
 
-def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[str]:
+def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[Breach]:
     found = singled_out(rows, policy.least_rows_a_level)
     if found:
-        yield (
+        yield Breach(
+            "least_rows_a_level",
             f"What the formula has of {join_names([in_short(one) for one in found[:NAMED]])} is about fewer than {policy.least_rows_a_level} rows "
-            "of this site, which its policy does not allow (least_rows_a_level): what is told of so few may tell of one."
+            "of this site, which its policy does not allow (least_rows_a_level): what is told of so few may tell of one.",
         )
 
 
-def _rare_levels(policy: Policy, rows: SiteRows) -> Iterator[str]:
+def _rare_levels(policy: Policy, rows: SiteRows) -> Iterator[Breach]:
     few = _few_of_a_level(rows, policy.least_rows_a_level)
     if few:
-        yield (
+        yield Breach(
+            "least_rows_a_level",
             f"This site has {_some(few)}, and its policy wants {policy.least_rows_a_level} of each level that it has (least_rows_a_level): what is "
-            "told of so few may tell of one. Join the level with another in the data, or let Table 1 be planned without groups."
+            "told of so few may tell of one. Join the level with another in the data, or let Table 1 be planned without groups.",
         )
 
 
@@ -364,17 +473,27 @@ def _level_counts(rows: SiteRows) -> list[LevelCount]:
     ]
 
 
-def refused_counts(policy: Policy, known: Known, own: SiteRows | None = None) -> tuple[str, ...]:
+def refused_counts(policy: Policy, known: Known, own: SiteRows | None = None) -> tuple[Breach, ...]:
     """What of the rows of all sites does not keep to a policy, by the counts that everybody has been told and this site's own rows."""
     return tuple(_refused_counts(policy, known, own))
 
 
-def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Iterator[str]:
-    unknowns = known.regression.dim + known.constants
-    if unknowns > policy.most_parameters_per_row * known.rows:
-        yield (
-            f"The regression has {unknowns:,} unknowns and all sites together {known.rows:,} rows, and this site's policy allows "
-            f"{policy.most_parameters_per_row:g} unknowns for each row (most_parameters_per_row)."
+def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Iterator[Breach]:
+    yield from refused_unknowns(policy, known.regression.dim + known.constants, known.rows)
+    if own is not None and known.has("bins again"):
+        narrow = narrow_knots(own, known.knots, policy.least_rows_a_level)
+        if narrow:
+            yield Breach(
+                "least_rows_a_level",
+                f"By the sums that were told, {join_names(narrow)} would have two knots with fewer than {policy.least_rows_a_level} rows of this site "
+                "between them, though a good many were to be expected, and its policy does not allow that (least_rows_a_level): some site may have "
+                "made up its numbers, to learn who is there. Ask the others for theirs, or let a polynomial stand for the spline.",
+            )
+    if own is not None and narrow_step(own, known, policy.least_rows_a_level):
+        yield Breach(
+            "least_rows_a_level",
+            f"Beside the offset of the formula the next sum would be about fewer than {policy.least_rows_a_level} rows of this site, which its policy "
+            "does not allow (least_rows_a_level): what is told of so few may tell of one. Let the fit be planned without the offset.",
         )
     if not known.has("counts"):
         return
@@ -390,17 +509,19 @@ def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Itera
     ]
     few = [one for one in counts if 0 < one.rows < policy.least_rows_a_level]
     if few:
-        yield (
+        yield Breach(
+            "least_rows_a_level",
             f"All sites together have {_some(few)}, and this site's policy wants {policy.least_rows_a_level} of each level "
-            "(least_rows_a_level)."
+            "(least_rows_a_level).",
         )
     if own is None or policy.lone_levels:
         return
     lone = [one for one, mine in zip(counts, _level_counts(own), strict=True) if 0 < mine.rows == one.rows]
     if lone:
-        yield (
+        yield Breach(
+            "lone_levels",
             f"No other site has rows with {_levels(lone)}, so that what is told of them is told of this site alone, which its policy does not "
-            "allow (lone_levels): let the formula have site in the place of a column that tells the sites apart."
+            "allow (lone_levels): let the formula have site in the place of a column that tells the sites apart.",
         )
 
 
@@ -426,7 +547,7 @@ def _too_few(plan: RingPlan) -> str:
     return f"the other {plan.agents - 1} together know all that this site adds"
 
 
-def _thin_masks(policy: Policy, plan: RingPlan, own: OwnData) -> Iterator[str]:
+def _thin_masks(policy: Policy, plan: RingPlan, own: OwnData) -> Iterator[Breach]:
     masks, slope = masks_of(plan), own.slope
     if slope == 0.0:  # there is nothing to hide
         return
@@ -436,14 +557,16 @@ def _thin_masks(policy: Policy, plan: RingPlan, own: OwnData) -> Iterator[str]:
             if masks.size == 0.0
             else f"masks {masks.size / slope:.2g} times as large as its gradient"
         )
-        yield (
+        yield Breach(
+            "least_cover",
             f"The token starts under {much}, and this site's policy wants them {policy.least_cover:g} times as large (least_cover): its "
-            "neighbours could work out the gradient of its data."
+            "neighbours could work out the gradient of its data.",
         )
     elif (bits := max(masks.bits_of(min(slope, own.least_slope)), 0.0)) < policy.least_bits:
-        yield (
+        yield Breach(
+            "least_bits",
             f"The token is called masked, but a step of the masks is {masks.step:.2g} in the gradient, of which they hide {bits:.0f} bits, and "
-            f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more."
+            f"this site's policy wants {policy.least_bits} (least_bits): a smaller ρ or more bits after the point would hide more.",
         )
 
 

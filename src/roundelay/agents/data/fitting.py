@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
 from roundelay.agents.agreement.plan import CUSTOM, Task
+from roundelay.agents.agreement.policy import Breach, Policy, refused_numbers, refused_unknowns
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model, load_model
 from roundelay.agents.data.objectives import WithoutLooks
@@ -29,6 +32,9 @@ from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem, Regulariser
+from roundelay.problems.carriers import Watched
+from roundelay.problems.row_problem import RowProblem
+from roundelay.regression.singled_out import others
 from roundelay.tables import harmless
 
 # More rows are no whole numbers any more. Sums of squares are rounded once, and to the grid.
@@ -36,47 +42,37 @@ MOST_ROWS, LEAST_ROUNDING, GRID = 2.0**53, 1e-9, 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class RowsFit(WithoutLooks):
-    """The rows of one site, standardised by what all sites sum under masks: first the moments, then the spreads."""
+class FitOfRows(WithoutLooks, ABC):
+    """What follows for a fit to rows from what all sites sum under masks, first the moments, then the spreads."""
 
     task: Task
-    rows: OwnRows
-    repeatable: bool = True
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of all rows."""
-        cells = np.column_stack([self.rows.features, self.rows.target])
-        return sha256(repr(cells.shape).encode() + cells.astype("<f8").tobytes()).hexdigest()
-
-    def marked(self, key: bytes) -> Marked:
-        """What the ledger keeps of the rows."""
-        columns = [str(column) for column in (*self.task.features, self.task.target)]
-        return mark_rows(columns, np.column_stack([self.rows.features, self.rows.target]), self.digest, key)
 
     @property
-    def slope(self) -> float:
-        """The slopes of the loss at 0 times the features: their sizes multiplied, which bounds the mean of the products."""
-        target = self.rows.target
-        centred = target - target.mean() if self.task.problem.centres and self.task.intercept else target
-        one = self.task.problem.of_site(np.ones((len(target), 1)), centred, 1.0, 0.0)
-        slopes = one.loss.slope(one.own, np.zeros(len(target)), centred)
-        scaled = self.task.standardise or self.task.promise is not None
-        largest = 1.0 if scaled else float(np.sqrt((self.rows.features**2).mean(axis=0)).max())
-        return largest * float(np.sqrt(np.mean(slopes**2)))
+    def columns(self) -> list[str]:
+        """The features and the target, as a header has them."""
+        return [str(column) for column in (*self.task.features, self.task.target)]
+
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[Breach, ...]:
+        """Columns that are about few rows, or more unknowns than all rows say; under a promise no row counts more than it may."""
+        if self.task.promise is not None:
+            return ()
+        if told:
+            return refused_unknowns(policy, self.task.dim, self.all_rows(told) or 0)
+        return refused_numbers(policy, dict(zip(self.columns, self.beside_most, strict=True)))
+
+    @property
+    @abstractmethod
+    def beside_most(self) -> Sequence[int]:
+        """Of each column how many rows have another number than most."""
 
     @property
     def sums(self) -> tuple[int, ...]:
         """How many numbers each sum has."""
         return sums_of(self.task)
 
+    @abstractmethod
     def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
         """This site's part of the next sum."""
-        columns = [str(column) for column in (*self.task.features, self.task.target)]
-        names = columns if told else ["the rows", *columns]
-        numbers = second_moments(self.rows, means_of(told[0][1:])) if told else first_moments(self.rows)
-        refuse_large(numbers, names, sites)
-        return numbers
 
     def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
         """There can't be fewer rows than this site has and one for each other, nor less spread than within this site."""
@@ -85,16 +81,8 @@ class RowsFit(WithoutLooks):
             if not (own[0] + sites - 1 <= total[0] <= MOST_ROWS and total[0].is_integer()):
                 raise ValueError(f"All {sites} sites can't have {total[0]:,g} rows together.")
         elif not (total >= own * (1.0 - LEAST_ROUNDING) - GRID).all():
-            columns = [str(column) for column in (*self.task.features, self.task.target)]
-            short = columns[int(np.argmin(total - own))]
+            short = self.columns[int(np.argmin(total - own))]
             raise ValueError(f'All sites together can\'t differ so little in "{short}".')
-
-    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
-        """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
-        standard = self.standard(told)
-        if standard is None:
-            return bounded_problem(self.task, self.rows)
-        return own_problem(self.task, self.rows, standard, agents=round(told[0][0]))
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """Where the losses of all n rows add up to less than log 2, each label is on its own side: labels can be separated.
@@ -110,6 +98,64 @@ class RowsFit(WithoutLooks):
         """The first number of the first sum, behind that of the sites."""
         return round(told[0][1]) if told else None
 
+    def standard(self, told: tuple[Vector, ...]) -> Standard | None:
+        """The statistics of all rows of all sites; under a promise nobody knows them."""
+        return standard_of_all(self.task, told)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsFit(FitOfRows):
+    """The rows of one site."""
+
+    rows: OwnRows
+    repeatable: bool = True
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all rows."""
+        cells = np.column_stack([self.rows.features, self.rows.target])
+        return sha256(repr(cells.shape).encode() + cells.astype("<f8").tobytes()).hexdigest()
+
+    def marked(self, key: bytes) -> Marked:
+        """What the ledger keeps of the rows."""
+        return mark_rows(self.columns, np.column_stack([self.rows.features, self.rows.target]), self.digest, key)
+
+    @property
+    def slope(self) -> float:
+        """The slopes of the loss at 0 times the features: their sizes multiplied, which bounds the mean of the products."""
+        target = self.rows.target
+        centred = target - target.mean() if self.task.problem.centres and self.task.intercept else target
+        one = self.task.problem.of_site(np.ones((len(target), 1)), centred, 1.0, 0.0)
+        slopes = one.loss.slope(one.own, np.zeros(len(target)), centred)
+        scaled = self.task.standardise or self.task.promise is not None
+        largest = 1.0 if scaled else float(np.sqrt((self.rows.features**2).mean(axis=0)).max())
+        return largest * float(np.sqrt(np.mean(slopes**2)))
+
+    @property
+    def beside_most(self) -> list[int]:
+        """By counting."""
+        return [others(column) for column in (*self.rows.features.T, self.rows.target)]
+
+    def summand(self, told: tuple[Vector, ...], sites: int) -> Vector:
+        """This site's part of the next sum."""
+        names = self.columns if told else ["the rows", *self.columns]
+        numbers = second_moments(self.rows, means_of(told[0][1:])) if told else first_moments(self.rows)
+        refuse_large(numbers, names, sites)
+        return numbers
+
+    def problem(self, told: tuple[Vector, ...]) -> OwnProblem:
+        """The site's own function: a common factor keeps the curvature near 1, that of the sites that were summed."""
+        standard = self.standard(told)
+        if standard is None:
+            return bounded_problem(self.task, self.rows)
+        return own_problem(self.task, self.rows, standard, agents=round(told[0][0]))
+
+    def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
+        """All rows, but for squares."""
+        problem = self.problem(told)
+        assert isinstance(problem, RowProblem)
+        return () if problem.is_quadratic else (partial(problem.rows_at, 0),)
+
     def own_fit(
         self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
     ) -> OwnFit | None:
@@ -120,10 +166,6 @@ class RowsFit(WithoutLooks):
     def beyond(self) -> int:
         """How many cells lie beyond the bounds of a promise and are moved to them: for the site's own eyes."""
         return int((within_bounds(self.task, self.rows) != bounded_cells(self.task, self.rows)).sum())
-
-    def standard(self, told: tuple[Vector, ...]) -> Standard | None:
-        """The statistics of all rows of all sites; under a promise nobody knows them."""
-        return standard_of_all(self.task, told)
 
 
 def standard_of_all(task: Task, told: tuple[Vector, ...]) -> Standard | None:
@@ -236,28 +278,33 @@ def own_problem(task: Task, rows: OwnRows, standard: Standard, agents: int) -> O
     With an intercept a problem that centres has centred x and t, such as least squares, and with any other a column of
     ones is the last. The ridge then shrinks the intercept too.
     """
+    share = share_of(task, rows.count, standard, agents)
+    if rows.features.shape[1] != len(task.features):
+        raise ValueError(f"The rows have {rows.features.shape[1]} features, but the task has {len(task.features)}.")
+    scaling = scaling_of(task, standard)
+    features = (rows.features - scaling.shift) / scaling.scale
+    if task.has_constant:
+        features = np.column_stack([features, np.ones(rows.count)])
+    return task.problem.of_site(features, rows.target - scaling.target_shift, share, task.ridge)
+
+
+def share_of(task: Task, rows: int, standard: Standard, agents: int) -> float:
+    """N/n, what a row of one of the N = `agents` sites counts, of which one has so many of the n rows."""
     whole_number("agents", agents, least=1)
     if not task.has_rows:
         raise ValueError(
             f"A task of the kind {task.kind} is not fitted to rows of features and a target: load what it is fitted to instead."
         )
-    if rows.features.shape[1] != len(task.features):
-        raise ValueError(f"The rows have {rows.features.shape[1]} features, but the task has {len(task.features)}.")
-    if rows.count > standard.rows:
+    if rows > standard.rows:
         raise ValueError(
-            f"This site has {rows.count} rows, but all sites together have {standard.rows}: let the ring count anew."
+            f"This site has {rows} rows, but all sites together have {standard.rows}: let the ring count anew."
         )
-    scaling = scaling_of(task, standard)
-    features = (rows.features - scaling.shift) / scaling.scale
-    share = agents / standard.rows
     if task.problem.needs_labels and standard.target_deviation == 0.0 and task.ridge == 0.0:
         raise ValueError(
             f'All rows of all sites have the same label in "{task.target}", so that the loss has no minimiser: '
             "bring in rows with the other label, or agree on a ridge."
         )
-    if task.has_constant:
-        features = np.column_stack([features, np.ones(rows.count)])
-    return task.problem.of_site(features, rows.target - scaling.target_shift, share, task.ridge)
+    return agents / standard.rows
 
 
 def model_of(task: Task, standard: Standard | None, w: Vector) -> Model:

@@ -19,10 +19,13 @@ from roundelay.regression.predicting import PREDICTED, numbers_of
 from roundelay.regression.regression import INTERCEPT, Regression
 from roundelay.regression.result import Result, Term
 from roundelay.regression.shown.broom import Value, glance, tidy
-from roundelay.regression.shown.numbers import printable
-from roundelay.regression.shown.printed import printed, printed_table
+from roundelay.regression.shown.printed import printed
 from roundelay.regression.shown.report import Origin, Signed, report
-from roundelay.regression.shown.tables import plain_coefficients
+from roundelay.regression.shown.tables import plain_coefficients, tables_of
+from roundelay.shown.notebook import View
+from roundelay.shown.numbers import printable
+from roundelay.shown.show import Shown
+from roundelay.shown.table import printed_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +45,7 @@ def load_model(path: str | Path) -> LoadedModel:
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedModel:
+class LoadedModel(Shown):
     """A fitted model: of a formula with its `result`, of features with coefficients alone."""
 
     stored: StoredModel
@@ -70,6 +73,14 @@ class LoadedModel:
         return self.result.terms if self.result is not None else tuple(Term(name, value) for name, value in self.pairs)
 
     # ------------------------------------------------------------ to be read
+
+    def __repr__(self) -> str:
+        return f"LoadedModel({len(self.terms)} coefficients, {len(self.stored.about.members)} sites)"
+
+    def view(self) -> View:
+        """Its tables."""
+        tables = (plain_coefficients(self.pairs),) if self.result is None else tables_of(self.result)
+        return View(self.stored.about.reason, tables)
 
     def summary(self) -> str:
         """All that there is to know of it, as text."""

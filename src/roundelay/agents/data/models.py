@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -187,10 +188,11 @@ def write_vector(path: Path, vector: Vector) -> None:
 
 
 def read_vector(path: Path, dim: int) -> Vector:
-    """Read what `write_vector` wrote."""
+    """Read what `write_vector` wrote; of a file that claims more than it has nothing is read."""
     try:
-        vector = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        there = np.load(path, mmap_mode="r", allow_pickle=False)
+        vector = np.array(there) if isinstance(there, np.ndarray) and there.shape == (dim,) else np.zeros(0)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"{path} can't be read as a vector: use a file that a ring has written.") from None
     if vector.shape != (dim,) or vector.dtype != np.float64 or not np.isfinite(vector).all():
         raise ValueError(

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from roundelay.agents.agreement.ledger import Data
-from roundelay.agents.agreement.policy import Policy
+from roundelay.agents.agreement.policy import Breach, Policy
 from roundelay.agents.data.marks import Marked
 from roundelay.agents.data.models import Model
 from roundelay.agents.data.own_fit import OwnFit, compare_values
@@ -25,6 +25,7 @@ from roundelay.kernels import Vector
 from roundelay.kernels.checks import whole_number
 from roundelay.problems import OwnProblem, Regulariser
 from roundelay.problems.callables import CallableProblem
+from roundelay.problems.carriers import Watched
 from roundelay.problems.row_problem import RowProblem
 
 
@@ -61,7 +62,7 @@ class Local(Protocol):
     def check_told(self, told: tuple[Vector, ...], sites: int) -> None:
         """Refuse a last total that can't be a sum over so many sites, this one among them."""
 
-    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[Breach, ...]:
         """What of this site's own rows does not keep to its policy, or of all rows once sums were told."""
 
     def refusal(self, told: tuple[Vector, ...]) -> str:
@@ -76,11 +77,14 @@ class Local(Protocol):
     def look(self, told: tuple[Vector, ...], seen: tuple[Vector, ...], point: Vector) -> Vector:
         """What this site adds to the next sum after the fit, at the point where it stands, after what was `seen` there."""
 
-    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
-        """Refuse a total of the first look that can't be a sum with this site among it."""
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector, least: int) -> None:
+        """Refuse a total of the first look that can't be a sum with this site among it, or by which the second would be about fewer rows."""
 
     def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
         """What this site's rows outside of each fold say, at a point for each."""
+
+    def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
+        """The rows of which a point tells more the farther out it is, or those outside of each fold; nothing where no point does, or there are no rows."""
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""
@@ -98,18 +102,23 @@ class Local(Protocol):
 
 
 def slopes_of(problem: OwnProblem) -> Vector:
-    """About how large each number of ∇f_i(0) is: of rows, what they would give if none took from another."""
+    """About how large each number of ∇f_i(0) is, by this site's data alone: of rows, what they would give if none took from another.
+
+    Rows that stand for others say how much that is at most: sizes of columns are the same for both.
+    """
     if not isinstance(problem, RowProblem):
         return np.abs(problem.gradient(0, np.zeros(problem.dim)))
     features, targets = problem.rows.features, problem.rows.targets
     slopes = problem.loss.slope(problem.own, np.zeros(len(targets)), targets)
+    if not problem.has_records:
+        return np.linalg.norm(slopes) * np.linalg.norm(features, axis=0) * problem.scales[0]
     return np.abs(slopes) @ np.abs(features) * problem.scales[0]
 
 
 class WithoutLooks:
     """A site's part of a fit of which nothing is asked but the fit, which begins at the origin and refuses nothing."""
 
-    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[Breach, ...]:
         """Nothing more than a policy knows by itself."""
         return ()
 
@@ -125,12 +134,16 @@ class WithoutLooks:
         """There are no looks."""
         raise ValueError("This fit has nothing to be looked at once it is done.")
 
-    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector, least: int) -> None:
         """There are no looks."""
 
     def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
         """There are no folds."""
         raise ValueError("This fit has no folds.")
+
+    def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
+        """There are no rows."""
+        return ()
 
 
 @dataclass(frozen=True, eq=False)

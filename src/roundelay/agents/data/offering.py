@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from roundelay.agents.agreement.invitations import LONGEST_LEVEL, TOLD_LEVELS, can_be_told, refuse_same_names
+from roundelay.agents.data.parquet import headings_of, table_of_batch
 from roundelay.agents.data.reading import read_table
-from roundelay.agents.data.table import Plain, Table, Texts
+from roundelay.agents.data.table import Choose, Plain, Table, Texts
 from roundelay.agents.data.values import NUMBER, WITH_COMMA, Understood, as_texts, days_of, folded, is_missing
 from roundelay.regression.columns import TRUTH, Column, in_order
 
@@ -42,7 +43,7 @@ def offer(path: str | Path, least: int, names: Sequence[str] = ()) -> Offer:
                 raise ValueError(f"There is no column {name!r} in {path}: its columns are {', '.join(known)}.")
         return [number for number, name in enumerate(known) if not names or name in names]
 
-    table = read_table(path, choose)
+    table, partly = _first_rows(path, choose) if path.is_dir() else (read_table(path, choose), [])
     if not len(table.places):
         raise ValueError(
             f"{path} has no rows: give at least one, so that it can be said what kind of values its columns have."
@@ -52,7 +53,21 @@ def offer(path: str | Path, least: int, names: Sequence[str] = ()) -> Offer:
         column, said = _described(table, number, least)
         columns += [] if column is None else [column]
         notes += said
-    return Offer(tuple(columns), (*notes, *_doubts(table, columns)))
+    return Offer(tuple(columns), (*notes, *_doubts(table, columns), *partly))
+
+
+def _first_rows(path: Path, choose: Choose) -> tuple[Table, list[str]]:
+    """Of a folder that is read by batches, its first part, and what is to be known of that."""
+    import pyarrow
+
+    from roundelay.batches import open_folder
+
+    folder = open_folder(path)
+    first = folder.parts[0]
+    names, headings, _ = headings_of(Path(first.path), choose)
+    whole = pyarrow.Table.from_batches(list(first.batches(names))).select(list(names)).combine_chunks()
+    said = [f"What is said of the columns goes by the first {first.rows:,} of {folder.rows:,} rows."]
+    return table_of_batch(whole.to_batches()[0], first.path, headings, first.first), said * (first.rows < folder.rows)
 
 
 def _doubts(table: Table, columns: Iterable[Column]) -> list[str]:

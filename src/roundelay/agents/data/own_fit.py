@@ -49,7 +49,7 @@ class OwnFit:
         if self.rows:
             alone = "" if self.alone is None else f"that of a fit to these rows alone is {self.alone:.3g}, and "
             found = (
-                f"On this site's {self.rows:,} rows the loss of the model of run {run} is {self.model:.3g}; {alone}that of knowing nothing but "
+                f"On {self.rows:,} rows of this site the loss of the model of run {run} is {self.model:.3g}; {alone}that of knowing nothing but "
                 f"their mean is {self.nothing:.3g}."
             )
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from roundelay.agents.data.table import Choose, Plain, Table, Texts
 from roundelay.kernels import Vector
-from roundelay.regression.columns import columns_in
+from roundelay.regression.columns import Column, columns_in
 
 # Constant columns shrink without a limit, but what is fitted varies: a file that claims more is broken, or made to
 # exhaust the memory. Beside that every file may claim a little.
@@ -31,19 +31,40 @@ def read_parquet_table(path: Path, choose: Choose) -> Table:
 
     By pyarrow alone: pandas would take a column away as the index where the file's notes say so.
     """
+    file, headings, chosen = _opened(path, choose)
+    import pyarrow
+    from pyarrow import parquet
+
+    with file:
+        sought = [str(file.schema_arrow.names[number]) for number in chosen]
+        try:
+            # A text that many rows have is held once: each of its pages was counted once.
+            texts = [name for name in sought if _is_text(pyarrow, file.schema_arrow.field(name).type)]
+            coded = parquet.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts)
+            with coded:
+                table = coded.read(columns=sought, use_threads=False)
+            columns = tuple(_column(pyarrow, table.column(name)) for name in sought)
+        except Exception:
+            raise ValueError(_broken(path)) from None
+    places = np.arange(1, table.num_rows + 1)
+    return Table(str(path), tuple(headings[number] for number in chosen), columns, places, "row")
+
+
+def _opened(path: Path, choose: Choose) -> tuple[Any, tuple[Column, ...], Sequence[int]]:
+    """A file, what its header says, and which columns are chosen; one that claims what it can't hold is refused."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise ImportError(
-            f"{path} is a Parquet file, for which pyarrow is needed: install roundelay[parquet], or save it as CSV."
+            f"{path} is a Parquet file, for which pyarrow is needed: run pip install 'roundelay[parquet]', or save it as CSV."
         ) from None
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)  # of files that have checksums
         names, rows = [str(name) for name in file.schema_arrow.names], int(file.metadata.num_rows)
     except Exception:  # pyarrow has many kinds of them for bytes that are wrong
         raise ValueError(_broken(path)) from None
-    with file:
+    try:
         headings = columns_in(names, str(path))
         chosen = choose(headings)
         for number in chosen:
@@ -53,20 +74,37 @@ def read_parquet_table(path: Path, choose: Choose) -> Table:
                 )
         sought = [names[number] for number in chosen]
         try:
-            claim = max(8 * rows * len(chosen), largest_claim(path, file.metadata, sought))
+            claim = max(8 * rows * len(chosen), claimed(path, file.metadata, sought))
         except Exception:
             raise ValueError(_broken(path)) from None
         if not 0 <= claim <= ALWAYS + GROWTH * path.stat().st_size:
             raise ValueError(
                 f"{path} claims to hold more than a file of its size can well do: write it anew, or save it as CSV."
             )
-        try:
-            table = file.read(columns=sought, use_threads=False)
-            columns = tuple(_column(pyarrow, table.column(name)) for name in sought)
-        except Exception:
-            raise ValueError(_broken(path)) from None
-    places = np.arange(1, table.num_rows + 1)
-    return Table(str(path), tuple(headings[number] for number in chosen), columns, places, "row")
+    except BaseException:
+        file.close()
+        raise
+    return file, headings, chosen
+
+
+def table_of_batch(batch: Any, file: str, headings: tuple[Column, ...], first: int) -> Table:
+    """The columns of a record batch, as they stand in it; its first row is the file's row `first`, counted from 0."""
+    import pyarrow
+
+    columns = tuple(_column(pyarrow, pyarrow.chunked_array([column])) for column in batch.columns)
+    return Table(file, headings, columns, np.arange(first + 1, first + 1 + batch.num_rows), "row")
+
+
+def headings_of(path: Path, choose: Choose) -> tuple[tuple[str, ...], tuple[Column, ...], tuple[str, ...]]:
+    """Of the chosen columns of a file: what they are called in it, what that says, and what each holds. Its pages are looked at, too."""
+    file, headings, chosen = _opened(path, choose)
+    with file:
+        sought = tuple(str(file.schema_arrow.names[number]) for number in chosen)
+        fields = [file.schema_arrow.field(number).type for number in chosen]
+    import pyarrow
+
+    holds = tuple("truths" if pyarrow.types.is_boolean(one) else _kind(pyarrow, one) or "" for one in fields)
+    return sought, tuple(headings[number] for number in chosen), holds
 
 
 def _kind(pyarrow: Any, kind: Any) -> str | None:
@@ -76,20 +114,28 @@ def _kind(pyarrow: Any, kind: Any) -> str | None:
         kind = kind.value_type
     if types.is_date(kind) or types.is_timestamp(kind):
         return "dates"
-    if types.is_boolean(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if types.is_boolean(kind) or _is_text(pyarrow, kind):
         return "texts"
     plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
     return "numbers" if any(belongs(kind) for belongs in plain) else None
 
 
+def _is_text(pyarrow: Any, kind: Any) -> bool:
+    types = pyarrow.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
 def _column(pyarrow: Any, column: Any) -> Texts | Plain:
     kind = _kind(pyarrow, column.type)
+    if kind == "texts":
+        coded = (
+            column if pyarrow.types.is_dictionary(column.type) else column.cast(pyarrow.string()).dictionary_encode()
+        )
+        whole = coded.unify_dictionaries().combine_chunks()
+        codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return Texts(codes, whole.dictionary.to_pylist())
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if kind == "texts":
-        coded = column.cast(pyarrow.string()).combine_chunks().dictionary_encode()
-        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return Texts(codes, coded.dictionary.to_pylist())
     if kind == "dates":
         micros = column.cast(pyarrow.timestamp("us"), safe=False).cast(pyarrow.int64())
         return Plain(_floats(pyarrow, micros) / MICROSECONDS_A_DAY, dates=True)
@@ -108,13 +154,13 @@ def _broken(path: Path) -> str:
 # ---------------------------------------------------------------- what the pages claim
 
 
-def largest_claim(path: Path, metadata: Any, names: Collection[str]) -> int:
-    """The most bytes that any page of these columns claims, plain; a ValueError where the pages can't be followed."""
+def claimed(path: Path, metadata: Any, names: Collection[str]) -> int:
+    """How many bytes all pages of these columns claim, plain; a ValueError where the pages can't be followed."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
         claims = (claim for chunk in chunks if chunk.path_in_schema in names for claim in _claims(content, chunk))
-        return max(claims, default=0)
+        return sum(claims)
 
 
 def _claims(content: mmap.mmap, chunk: Any) -> Iterator[int]:

@@ -58,7 +58,7 @@ def read_own_rows(path: str | Path, task: Task) -> OwnRows:
     table, cells, left = _complete(Path(path), columns, task.missing)
     features, target = np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
     if task.problem.needs_labels:
-        target = _labels(table, target, task)
+        target = labels_in(table, target, task)
     for values in (features, target):
         values.setflags(write=False)
     return OwnRows(features, target, left.rows)
@@ -121,10 +121,7 @@ def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[
     """The rows without an empty cell: where they stand, the columns as numbers, and how many others there were."""
     table = read_table(path, lambda header: find_columns(str(path), header, columns))
     cells = np.column_stack(Understood(table, tuple(columns)).values())
-    _refuse_large(table, cells, columns)
-    gaps = np.isnan(cells)
-    if gaps.any() and missing == "refuse":
-        raise ValueError(_about_gaps(table, gaps, columns))
+    gaps = gaps_in(table, cells, columns, missing)
     keep: NDArray[np.bool_] = np.logical_not(gaps.any(axis=1))
     if not keep.any():
         dropped = f" without an empty cell: all {keep.size} were dropped" if keep.size else ""
@@ -132,6 +129,15 @@ def _complete(path: Path, columns: Sequence[Column], missing: Missing) -> tuple[
     kept = replace(table, columns=(), places=table.places[keep])
     by_column = tuple(gaps.sum(axis=0).tolist())
     return kept, cells[keep], Left(int((~keep).sum()), by_column, *_converted(table, columns, keep))
+
+
+def gaps_in(table: Table, cells: Matrix, columns: Sequence[Column], missing: Missing) -> NDArray[np.bool_]:
+    """Where cells are empty, if that may be; numbers that nobody can compute with are refused."""
+    _refuse_large(table, cells, columns)
+    gaps = np.isnan(cells)
+    if gaps.any() and missing == "refuse":
+        raise ValueError(_about_gaps(table, gaps, columns))
+    return gaps
 
 
 def _converted(
@@ -176,7 +182,8 @@ def _about_gaps(table: Table, gaps: NDArray[np.bool_], columns: Sequence[Column]
     )
 
 
-def _labels(table: Table, labels: Vector, task: Task) -> Vector:
+def labels_in(table: Table, labels: Vector, task: Task) -> Vector:
+    """−1 and 1, however they are written."""
     strange = ~np.isin(labels, (-1.0, 0.0, 1.0))
     if strange.any():
         raise ValueError(

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from roundelay.agents.agreement.policy import Policy, refused_counts, refused_rows
+from roundelay.agents.agreement.policy import Breach, Policy, refused_counts, refused_rows
 from roundelay.agents.data.marks import Marked, mark_rows
 from roundelay.agents.data.models import Model
 from roundelay.agents.data.own_fit import FOLDS, LEAST_ROWS, OwnFit, judged
 from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import OwnProblem, Regulariser
+from roundelay.problems.carriers import PART, Watched, about
+from roundelay.problems.solving import widths_of
 from roundelay.regression.choosing import Chosen, numbers_of_folds
 from roundelay.regression.columns import TRUTH, Column
 from roundelay.regression.own_estimates import own_losses
@@ -25,7 +27,7 @@ from roundelay.regression.regression import INTERCEPT, MULTINOMIAL, Regression
 from roundelay.regression.result import Result
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.study import Study, check_totals, no_minimum, problem_of
-from roundelay.regression.sums import AFTER, Known, full
+from roundelay.regression.sums import AFTER, Known, full, look_weights
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import Task
@@ -113,7 +115,7 @@ class RegressionFit:
         own = self.summand(told[:-1], sites)
         self.study.check_told(own, told[-1][1:], len(told) - 1, sites)
 
-    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[str, ...]:
+    def breaches(self, policy: Policy, told: tuple[Vector, ...]) -> tuple[Breach, ...]:
         """Few rows with a level, here or at all sites; more unknowns than so many rows say."""
         return (
             refused_counts(policy, known_of(self.study, told), self.rows) if told else refused_rows(policy, self.rows)
@@ -149,20 +151,37 @@ class RegressionFit:
         """This site's part of the next sum after the fit."""
         return self.study.summand(self.rows, known_of(self.study, told, seen=seen, point=point))
 
-    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector) -> None:
-        """Refuse a total of the first look that lacks what this site has added."""
+    def check_seen(self, told: tuple[Vector, ...], seen: Vector, point: Vector, least: int) -> None:
+        """Refuse a total of the first look that lacks what this site has added, or by which few of its rows have all the weight in the second."""
         own, dim = self.look(told, (), point), self.study.regression.dim
         self.study.check_told(own, seen, self.study.before, round(told[0][0]))
         mine, theirs = (AFTER[0].parts(self.study.regression, one)["information"] for one in (own, seen))
-        more = np.diag(full(theirs, dim)) - np.diag(full(mine, dim))
-        if not (more >= -ROUNDING * np.abs(np.diag(full(mine, dim))) - ROUNDING).all():
-            raise ValueError("In what all rows say of a coefficient there is less than this site has added.")
+        widths = widths_of(np.abs(full(theirs, dim)))
+        if not np.linalg.eigvalsh((full(theirs, dim) - full(mine, dim)) / np.outer(widths, widths))[0] >= -ROUNDING:
+            raise ValueError("In what all rows say of the coefficients there is less than this site has added.")
+        if self.study.regression.heterogeneity:
+            able = [AFTER[0].parts(self.study.regression, one)["able"][0] for one in (own, seen)]
+            if able[1] - able[0] > round(told[0][0]) - 1:
+                raise ValueError("More sites can fit their rows alone than there are beside this one.")
+        weights = look_weights(self.rows, known_of(self.study, told, seen=(seen,), point=point))
+        if weights is not None and not about(weights[:, None])[0] >= min(least, self.rows.count / PART):
+            raise ValueError(
+                "By it errors would be made of so few rows of this site that they could tell what is in them (least_rows_a_level)."
+            )
 
     def folds(self, told: tuple[Vector, ...], points: Vector) -> Vector:
         """What this site's rows outside of each fold say, at a point for each."""
         if not self._folds:
             self._folds.append(self.study.folds(self.rows, known_of(self.study, told)))
         return self._folds[0](points)
+
+    def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
+        """All rows, or those outside of each fold, but for squares."""
+        if self.study.regression.is_quadratic:
+            return ()
+        known = known_of(self.study, told)
+        rows = self.study.outside(self.rows) if folds else [self.rows]
+        return tuple(one.likelihood(known.knots, known.scaling).rows_at for one in rows)
 
     def own_fit(
         self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]

@@ -374,7 +374,7 @@ class Agent:
     @property
     def _takes_long(self) -> bool:
         """Whether a baton is acknowledged before it has been worked on."""
-        return self.paused or self.station.heavy or self._usual_work > LONG
+        return self.paused or self.station.heavy or self.station.holder.makes_passes or self._usual_work > LONG
 
     @property
     def _usual_work(self) -> float:

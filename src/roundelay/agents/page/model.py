@@ -9,9 +9,10 @@ import msgspec
 from roundelay.agents.data.loaded import LoadedModel
 from roundelay.agents.data.models import StoredModel
 from roundelay.regression.shown.drawing import Picture
-from roundelay.regression.shown.numbers import FIGURE_SPACE, POINT_SPACE
 from roundelay.regression.shown.pictures import forest_of, pictures_of
-from roundelay.regression.shown.tables import Table, coefficients, facts, plain_coefficients
+from roundelay.regression.shown.tables import coefficients, facts, plain_coefficients
+from roundelay.shown.numbers import FIGURE_SPACE, POINT_SPACE
+from roundelay.shown.table import Table
 
 
 def model_json(stored: StoredModel) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import secrets
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from roundelay.agents.data.models import StoredModel
@@ -72,6 +74,7 @@ class PageServer:
         self._runner = web.AppRunner(
             self._application(access),
             access_log=None,
+            logger=_own_log(),
             handler_cancellation=True,
             shutdown_timeout=FAREWELL,
             keepalive_timeout=IDLE,
@@ -154,6 +157,17 @@ class PageServer:
         if stored is None:
             raise web.HTTPNotFound(text="There is no model yet: it is here when the run is over.")
         return stored
+
+
+def _own_log() -> logging.Logger:
+    """What goes wrong here is said. What is sent that is no HTTP is not: without a token, anybody on this machine could fill the disk with it."""
+    log = logging.getLogger(__name__)
+    log.addFilter(_is_of_our_own)
+    return log
+
+
+def _is_of_our_own(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _ending(name: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.data.fitting import own_sums_of
 from roundelay.agents.protocol.baton import Baton, BatonError, Phase, Reason, all_finite
+from roundelay.agents.protocol.carried import Carried
 from roundelay.agents.protocol.signing import End
 from roundelay.algorithms.sealed.optimisers import Asking as Optimising, Found, Goal, NoMinimiserError
 from roundelay.algorithms.sealed.questions import (
@@ -124,15 +125,22 @@ def question_sizes(plan: RingPlan) -> dict[int, int]:
     }
 
 
-def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None) -> list[Vector]:
-    """The points at which these questions were answered, as far as they were kept; without a start the origin was the first."""
-    place, points = Place(np.zeros(plan.dim) if start is None else start, np.zeros(0)), []
+def questions_of(
+    answered: Iterable[Answered], plan: RingPlan, start: Vector | None
+) -> Iterator[tuple[Question, Place]]:
+    """These questions, and where they were answered, as far as they were kept; without a start the origin was the first."""
+    place = Place(np.zeros(plan.dim) if start is None else start, np.zeros(0))
     for one in answered:
         if one.told is None or len(one.told) != numbers_told(one.kind, plan.dim, own_sums_of(plan.task)):
-            break
-        place = question_of(one.kind, one.told, plan.dim).moved(place)
-        points.append(place.point)
-    return points
+            return
+        question = question_of(one.kind, one.told, plan.dim)
+        place = question.moved(place)
+        yield question, place
+
+
+def places_of(answered: Iterable[Answered], plan: RingPlan, start: Vector | None) -> list[Vector]:
+    """The points at which they were answered."""
+    return [place.point for _, place in questions_of(answered, plan, start)]
 
 
 def digest_of(told: Iterable[Vector]) -> bytes:
@@ -172,6 +180,7 @@ class Asking:
         self.on_disk: Callable[[], Iterable[Vector]] = tuple
         self.elsewhere: list[Vector] = []
         self._optimising: Optimising | None = None
+        self._carried: Carried | None = None
         self._partners = others(self.me, self.plan.agents)
         # One step of the grid, which each member adds behind its answer, without noise: where the masks cancel all are counted.
         self._one = np.eye(1, self.algorithm.grid.words, dtype=np.uint64)[0]
@@ -378,6 +387,7 @@ class Asking:
         holder, grid = self.holder, self.algorithm.grid
         holder.note()
         place = question.moved(self.place)
+        self._check_carriers(number, question, place)
         noisy = self.noise is not None and question.asked != Asked.NOTHING
         words = self._with_noise(number, place) if noisy else self._plain(number, question, place)
         count = len(words) // grid.words
@@ -403,6 +413,18 @@ class Asking:
         except ValueError:  # it says how large the number is, on the narrow grid
             raise holder.unanswerable(number, "has a number that is too large to be added up exactly") from None
 
+    def _check_carriers(self, number: int, question: Question, place: Place) -> None:
+        """Answer nothing that would be about few rows of this site. The agent stops: each refusal more would tell where they are."""
+        holder, least = self.holder, self.holder.least_carriers
+        if least <= 1 or self.noise is not None:
+            return
+        if self._carried is None:  # also after a restart
+            self._carried = Carried(holder.local, holder.held.told, self.plan.dim, least, self.optimiser.asks)
+            for one, there in questions_of(self.held.answered[:number], self.plan, self.start()):
+                self._carried.note(one, there)
+        if not self._carried.admits(question, place):
+            raise holder.too_few(number)
+
     def _own_sum(self, question: Question) -> Vector:
         """What this member sees where the fit stands, or what its rows outside each fold say."""
         holder = self.holder
@@ -412,7 +434,7 @@ class Asking:
         if question.asked == Asked.FOLDS:
             return holder.local.folds(told, beside)
         try:
-            holder.local.check_seen(told, beside, point)
+            holder.local.check_seen(told, beside, point, holder.least_carriers)
         except ValueError as error:
             raise holder.deceived("What is told of the first look", error) from None
         return holder.local.look(told, (beside,), point)

@@ -165,7 +165,8 @@ class Holder:
     """One member of a ring, when it holds the baton: what it makes of it, and to whom it hands it on.
 
     `seed` keys the agent's own draws, `first_hop` is the epoch's. `secrets` are what it shares with each other member, or a key of its
-    own for masks: then all tell each other theirs before anything else. `ring` is the digest of the ring file.
+    own for masks: then all tell each other theirs before anything else. `ring` is the digest of the ring file, and `least_carriers` how many rows of
+    this site an answer must be about.
     `act` changes what is held in memory; where it raises, that is worth nothing any more, and the agent goes on from its
     journal.
     """
@@ -181,7 +182,9 @@ class Holder:
         before_adding: BeforeAdding = nothing_to_note,
         signer: Signer | None = None,
         ring: str = "",
+        least_carriers: int = 1,
     ) -> None:
+        self.least_carriers = least_carriers
         self.plan, self.me, self.local, self.seed, self.warm = plan, me, local, seed, warm
         self._key = secrets if isinstance(secrets, MaskKey) else None
         self._secrets = None if isinstance(secrets, MaskKey) else secrets
@@ -232,6 +235,11 @@ class Holder:
             if self.asking is not None:
                 self.asking.check_answers(self._own)
         return self._own
+
+    @property
+    def makes_passes(self) -> bool:
+        """Whether an answer may take as long as reading more rows than fit into memory."""
+        return bool(getattr(self.local, "makes_passes", False))
 
     @property
     def repeatable(self) -> bool:
@@ -382,6 +390,8 @@ class Holder:
             )
         if baton.phase == Phase.KEYS and (self._key is None or (adds and bool(self.held.cards))):
             raise BatonError("The keys for masks are known already, or none are made in this ring.")
+        if not adds:
+            self._check_closed(baton)
         if self.finished and baton.phase == Phase.DONE:
             return  # on a lap that meets this member again
         # Whatever this member has signed or worked on is not gone back behind: neither a mask nor a signature is for two ends.
@@ -399,6 +409,16 @@ class Holder:
                 f"The baton is at hop {hop}, but this member, which makes one in {len(self.plan.order)}, has made hop {last} last: hops were "
                 "left out, so that the ring would end before it was agreed."
             )
+
+    def _check_closed(self, baton: Baton) -> None:
+        """Where a lap began it is closed once, and as what it began: told another total, this member would be named for what it tells then."""
+        sender = self.plan.members[self.plan.order[-1]].name
+        if baton.phase == Phase.SUM and baton.origin == self.me and baton.purpose < len(self.held.told):
+            raise BatonError(
+                f"The lap of sum {baton.purpose} comes back once more after it was closed and its total told: {sender} has sent it again."
+            )
+        if baton.phase == Phase.KEYS and baton.purpose == TOLD and not self.held.cards:
+            raise BatonError(f"The lap of the keys for masks comes back as another one, from {sender}.")
 
     # ------------------------------------------------------------ keys for masks
 
@@ -660,6 +680,16 @@ class Holder:
             f"right {asker}, who asks, has asked far from any model. Then start the agent again."
         )
 
+    def too_few(self, number: int) -> DeceivedError:
+        """What to say where an answer would be about few rows: nothing of which, or how many."""
+        asker = self.plan.members[self.plan.order[0]].name
+        return DeceivedError(
+            f"Question {number + 1} is at a point where so few rows of this site carry what would be told that it could tell what is in them "
+            f"(least_rows_a_level in this site's policy). The agent stops, and nothing of it was answered. {asker}, who asks, may have asked there to "
+            "learn of them, or some site has told false data to lead there; or the plan does, by an offset or by weights. An honest fit comes there "
+            "where the outcomes can nearly be told apart: then let it be planned with a larger --ridge."
+        )
+
     def _unrest(self, token: Vector) -> float:
         functions = self.functions
         share = self.held.share[self.me]
@@ -671,7 +701,8 @@ class Holder:
     def functions(self) -> Functions:
         """The kernel functions, put together once the site's own function is known."""
         if self._functions is None:
-            parts = (self.problem.kernel_at(self.me, self.plan.agents), self.method.update(), self._walk, Part(()))
+            update = self.method.update(int(self.plan.order[0]) if self.plan.on_cycle else 0)
+            parts = (self.problem.kernel_at(self.me, self.plan.agents), update, self._walk, Part(()))
             literals = (("DIM", self.plan.dim), ("TOKENS", 1), ("VECTORS", self.plan.vectors), ("FAR", 0))
             handed = tuple(shape(*shape._fields) for shape in TOKEN_SHAPES)
             whole = Assembly(parts, token_loop.travel, self.plan.dim, handed, literals, token_loop.DEFAULTS)

@@ -37,6 +37,8 @@ LOG_PAGES = 256
 SETTLE_EVERY = 16
 INBOX_SLOTS = SETTLE_EVERY + 2
 
+# No piece of a hand-over that is kept is longer, nor a receipt.
+LONGEST_SHOWN = 2**20
 _ABOUT_IT = "create table if not exists about (key text primary key, value text not null) without rowid"
 _TABLES = """
 create table if not exists standing (
@@ -573,12 +575,12 @@ def shown(folder: Path, epoch: int) -> tuple[str, list[Passage], dict[int, bytes
         raise JournalError(f"There is no journal in {folder}: name the folder of a run, such as oslo/runs/<run id>.")
     database = sqlite3.connect(path, timeout=0.0, isolation_level=None)
     try:
-        about = dict(database.execute("select key, value from about").fetchall())
-        kind = database.execute("select type from sqlite_master where name = 'passages'").fetchone()
-        if kind != ("table",):  # a view can have rows without end
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_SHOWN)
+        if not all(_is_plain(database, name) for name in ("about", "passages")):
             raise JournalError(f"The journal in {folder} has no hand-overs as an agent writes them.")
+        about = dict(database.execute("select key, value from about").fetchall())
         rows = database.execute("select * from passages where epoch = ? order by k", (epoch,)).fetchall()
-        has = database.execute("select 1 from sqlite_master where name = 'receipts'").fetchone()
+        has = _is_plain(database, "receipts")  # which older journals have not
         signed = (
             database.execute("select peer, receipt from receipts where epoch = ?", (epoch,)).fetchall() if has else []
         )
@@ -587,6 +589,14 @@ def shown(folder: Path, epoch: int) -> tuple[str, list[Passage], dict[int, bytes
         raise JournalError(f"The journal in {folder} can't be looked at: {error}.") from None
     finally:
         database.close()
+
+
+def _is_plain(database: sqlite3.Connection, name: str) -> bool:
+    """Whether there is such a table, all of whose rows stand in the file: a view can have rows without end, and a column may be worked out."""
+    made = database.execute("select type, sql from sqlite_master where name = ?", (name,)).fetchone()
+    if made is None or made[0] != "table" or made[1].split()[1].lower() == "virtual":
+        return False
+    return all(hidden == 0 for *_, hidden in database.execute("select * from pragma_table_xinfo(?)", (name,)))
 
 
 def _epochs_with_sums(database: sqlite3.Connection) -> tuple[int, ...]:

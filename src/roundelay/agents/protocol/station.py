@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from enum import Enum
+from hashlib import sha256
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class Point(Enum):
 
 Reached = Callable[[Point], None]
 _COUNTERS = struct.Struct("<qq")
+# The digest of a ring file, and the counters.
+GREETING_BYTES = sha256().digest_size + _COUNTERS.size
 
 
 def nothing_happens(point: Point) -> None:

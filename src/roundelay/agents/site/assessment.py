@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from roundelay.agents.agreement.plan import RingPlan
+from roundelay.agents.agreement.policy import masks_of
 from roundelay.agents.site.status import CURVATURE, GRADIENT, MOST_UNKNOWNS, SLOPE, proven_in_words
 from roundelay.algorithms.parts.defences import NoDefence
+from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
+from roundelay.algorithms.token.incremental import IADMM
 
 # What more unknowns or visits determine is the same: an agent with so many stands for all.
 UNKNOWNS, VISITS = 3, 20
@@ -70,6 +73,25 @@ def unmeasured_because(plan: RingPlan) -> str:
     if plan.epoch or plan.warm:
         return "The meter measures the first epoch of a run from its own start only, not one that goes on with states of before."
     return ""
+
+
+def known_to(plan: RingPlan, colluders: int) -> frozenset[str]:
+    """What so many sites that pool what they see, a site's neighbours among them, know of it: of "y", "H" and "g" those that are determined.
+
+    Noise is left out: it makes a guess of what is known, no secret. And so are masks that are too small to hide anything.
+    """
+    method: Any = plan.method
+    if getattr(method, "facts", None) is None:
+        return frozenset("Hgy")  # of another update than that of ADMM nobody has said what it hides
+    from roundelay.privacy import (
+        identifiable,
+    )  # late: sealed laps, which need no count of equations, need not wait for it
+
+    hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
+    start = hiding if masks_of(plan).hide and colluders < plan.agents - 1 else ZeroStart()
+    model: Literal["quadratic", "unknown"] = "quadratic" if plan.task.is_quadratic else "unknown"
+    found = identifiable(IADMM(rho=method.rho, start=start), dim=2, model=model)
+    return frozenset(one.quantity for one in found.quantities if one.wholly)
 
 
 def _determined(plan: RingPlan, me: int) -> tuple[str, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from roundelay.agents.agreement.differencing import OwnRows, comparable, day_of, refusal
 from roundelay.agents.agreement.folder import accepted_plans, identity_for, what_follows
 from roundelay.agents.agreement.ledger import (
+    DELTA,
     Added,
+    Data,
     Entry,
     Finding,
     Ledger,
@@ -25,7 +27,7 @@ from roundelay.agents.agreement.ledger import (
 )
 from roundelay.agents.agreement.policy import OwnData, Policy, PolicyError, breaches, check_policy, refuse
 from roundelay.agents.agreement.ringfile import SignedPlan
-from roundelay.agents.data.marks import Marked, keep_marks, marking_key, rows_in
+from roundelay.agents.data.marks import Marked, copies, keep_marks, marking_key, rows_in
 from roundelay.agents.data.objectives import Local, slopes_of
 from roundelay.agents.data.regressing import RegressionFit
 from roundelay.agents.protocol.journal import Journal, JournalError, epochs_with_sums
@@ -66,10 +68,18 @@ class Bookkeeper:
 
         write_entry(self.folder, passed)
 
-    def check(self) -> None:
-        """Refuse an epoch whose sums would tell too much together with the old ones, and one that began with other data."""
+    def check(self, lost: bool = False) -> None:
+        """Refuse an epoch whose sums would tell too much together with the old ones, and one that began with other data.
+
+        And one with noise of which there is nothing in the folder any more, `lost`: its noise would be drawn anew, and could be averaged away.
+        """
         ledger = read_ledger(self.folder)
         own = ledger.of(self.signed.plan.run, self.signed.plan.epoch)
+        if own is not None and lost and self.signed.plan.noise is not None:
+            raise LedgerError(
+                "This site has added to sums with noise in this epoch already, and what its folder kept of the run is gone: other noise on the same "
+                "sums would cost ε again, which the ledger would not count. Plan a new run."
+            )
         if own is not None and own.data.digest != self.local.digest:  # also where the journal is not there any more
             raise LedgerError(
                 "This site has added to sums of this epoch already, with other data, and a mask is never used for two answers: give the "
@@ -82,10 +92,24 @@ class Bookkeeper:
         plan = self.signed.plan
         if ledger.of(plan.run, plan.epoch) is not None:
             return ()
-        self._check_spent(ledger)
-        own = OwnRows(lambda parts: rows_in(self.folder, self.marked, parts), self.policy.least_rows)
-        follows = what_follows(self.folder, ledger, self.signed, self.marked.data, own)
-        return self._passed(ledger, (*follows, *self._between_limits(ledger)))
+        over = over_budget(self.policy, self.signed, ledger, self.marked.data)
+        if over:
+            raise LedgerError(over)
+        return self._passed(ledger, self.follows(ledger))
+
+    def follows(self, ledger: Ledger) -> tuple[Finding, ...]:
+        """What the sums of this epoch tell together with the old ones, by this site's own rows."""
+        own = OwnRows(
+            lambda parts, columns: rows_in(self.folder, self.marked, parts, columns),
+            self._copies,
+            self.policy.least_rows,
+        )
+        found = what_follows(self.folder, ledger, self.signed, self.marked.data, own)
+        return (*found, *self._between_limits(ledger))
+
+    def _copies(self, times: Sequence[Data], columns: frozenset[str]) -> list[list[int]] | None:
+        found = copies(self.folder, self.marked, times, columns)
+        return None if found is None else found.tolist()
 
     def _between_limits(self, ledger: Ledger) -> Iterator[Finding]:
         """Regressions of the same rows whose limits differ by few of them."""
@@ -103,31 +127,6 @@ class Bookkeeper:
                 f"{self.policy.least_rows} rows: the difference of the sums tells every member what these rows gave.",
                 tuple(sorted(str(column) for column in local.study.regression.columns)),
                 True,
-            )
-
-    def _check_spent(self, ledger: Ledger) -> None:
-        """Refuse sums with noise that would cost more, with those before on the same data, than the site allows."""
-        promise = self.signed.plan.task.promise
-        if self.policy.most_epsilon == math.inf:
-            return
-        if promise is None:
-            raise LedgerError(
-                "This run forms exact sums, which promise no ε, but this site allows so much and no more: plan the ring with --epsilon, or "
-                "let most_epsilon in its policy be inf."
-            )
-        # All that this site ever added to: the same people may stand in other columns, and in another order.
-        new = added_by(self.signed, self.marked.data)
-        before, after = (spent(entries) for entries in (ledger.entries, (*ledger.entries, new)))
-        if after.exact:
-            raise LedgerError(
-                f"This site has added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
-                "ε holds against whoever has seen those: let most_epsilon in its policy be inf if that is what you want."
-            )
-        if after.epsilon(promise.delta) > self.policy.most_epsilon:
-            raise LedgerError(
-                f"With this run all sums of this site would cost ε = {after.epsilon(promise.delta):.3g} at δ = "
-                f"{promise.delta:g}, of which {before.epsilon(promise.delta):.3g} is spent; this site allows {self.policy.most_epsilon:g}: plan the "
-                "ring with a smaller --epsilon, or allow more by most_epsilon in its policy."
             )
 
     def _passed(self, ledger: Ledger, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -214,6 +213,32 @@ class Bookkeeper:
                 f"All sites together have {rows:,} rows, and had {before:,} in the sum of {day_of(one.time)}: the difference of the sums may "
                 f"be what a few rows of one site gave, and this site's floor is {self.policy.least_rows} rows.",
             )
+
+
+def over_budget(policy: Policy, signed: SignedPlan, ledger: Ledger, data: Data) -> str:
+    """Why the sums of a plan would cost more, with those before, than a site allows; empty where they would not."""
+    if policy.most_epsilon == math.inf:
+        return ""
+    if signed.plan.task.promise is None:
+        return (
+            "This run forms exact sums, which promise no ε, but this site allows so much and no more: plan the ring with --epsilon, or "
+            "let most_epsilon in its policy be inf."
+        )
+    # All that this site ever added to: the same people may stand in other columns, and in another order.
+    new = added_by(signed, data)
+    before, after = (spent(entries) for entries in (ledger.entries, (*ledger.entries, new)))
+    if after.exact:
+        return (
+            f"This site has added to the exact sums of {after.exact} other {'run' if after.exact == 1 else 'runs'}, after which no "
+            "ε holds against whoever has seen those: let most_epsilon in its policy be inf if that is what you want."
+        )
+    if after.epsilon(DELTA) <= policy.most_epsilon:  # at this δ, whatever plans name: a larger one would cost nothing
+        return ""
+    return (
+        f"With this run all sums of this site would cost ε = {after.epsilon(DELTA):.3g} at δ = "
+        f"{DELTA:g}, of which {before.epsilon(DELTA):.3g} is spent; this site allows {policy.most_epsilon:g}: plan the "
+        "ring with a smaller --epsilon, or allow more by most_epsilon in its policy."
+    )
 
 
 def lost_sums(folder: Path, ledger: Ledger, running: Journal | None = None) -> tuple[Finding, ...]:

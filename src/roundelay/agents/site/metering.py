@@ -168,10 +168,14 @@ class Metering:
         known = {leak.quantity: leak.error for leak in status.leaks if leak.error < self._allowed}
         if not known and not status.unmeasured:
             return
-        if status.unmeasured or set(known) - self._helped_by_noise:
+        past = set(known) - self._helped_by_noise
+        if status.unmeasured or past:
+            measured = "".join(
+                f" They know {quantity} with an error of {known[quantity]:.2g}." for quantity in sorted(past)
+            )
             raise PrivacyLimitError(
-                f"{status.sentence} {self._counts(bool(known))}, so the agent stops here; its state is kept. Agree with the other sites "
-                "on sealed laps or more noise, or raise the limit."
+                f"{status.sentence}{measured} {self._counts(bool(known))}, so the agent stops here; its state is kept. Agree with the other "
+                "sites on sealed laps or more noise, or raise the limit."
             )
         # What is known by now stays known; the noise is to keep it from getting better.
         self._add_noise(0.5 * min(known.values()))

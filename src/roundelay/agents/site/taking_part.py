@@ -125,8 +125,8 @@ class Site:
 
     async def run(self) -> Ending:
         """Take part until the ring is done."""
-        # Now, while nobody can have connected: an import needs an open file.
-        later = ("cryptography.hazmat.primitives.kdf.hkdf", "encodings.idna")
+        # Now, while nobody can have connected: an import needs an open file. The last is for the fit to a site's own rows.
+        later = ("cryptography.hazmat.primitives.kdf.hkdf", "encodings.idna", "scipy.linalg")
         for module in (*later, "roundelay.agents.site.meter") if self.options.meter else later:
             import_module(module)
         with self._presence:
@@ -146,7 +146,7 @@ class Site:
                 books.check_whole(journal)
                 self._end_earlier_epoch(signed, journal)
                 self._forget_mask_keys(before=signed.plan.epoch)
-                books.check()
+                books.check(lost=self._is_new(signed.plan, journal))
                 ending = await self._epoch(signed, journal, books)
                 if ending is not None:
                     return ending
@@ -162,7 +162,16 @@ class Site:
             for earlier in accepted_plans(self.folder, self.run_id):
                 if earlier.plan.epoch == standing.epoch:
                     # Nothing of it is sent any more, but the journal will have it.
-                    Station(self._holder(earlier, self._books(earlier).note), journal).catch_up()
+                    books = self._books(earlier)
+                    Station(self._holder(earlier, books, books.note), journal).catch_up()
+
+    def _is_new(self, plan: RingPlan, journal: Journal) -> bool:
+        """Whether the folder has nothing of an epoch: neither what was done, nor the key by which its noise is drawn."""
+        standing = journal.standing()
+        return (standing is None or standing.epoch < plan.epoch) and not self._mask_key(plan).exists()
+
+    def _mask_key(self, plan: RingPlan) -> Path:
+        return self.home / f"{MASK_KEY}{plan.epoch}"
 
     def _books(self, signed: SignedPlan) -> Bookkeeper:
         policy, options = read_policy(self.folder), self.options
@@ -172,16 +181,18 @@ class Site:
             policy = replace(policy, most_epsilon=options.most_epsilon)
         return Bookkeeper(self.folder, signed, self.local, policy, options.despite_difference)
 
-    def _holder(self, signed: SignedPlan, before_adding: BeforeAdding) -> Holder:
+    def _holder(self, signed: SignedPlan, books: Bookkeeper, before_adding: BeforeAdding) -> Holder:
         plan = signed.plan
         signer = Certified(tuple(member.certificate for member in plan.members), identity_for(self.folder, plan))
         me, secrets = plan.number_of(self.name), self._secrets(plan)
-        return Holder(plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest)
+        return Holder(
+            plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest, books.policy.least_rows_a_level
+        )  # fmt: skip
 
     async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Ending | None:
         """How the run ended in this epoch; None where there is a newer one."""
         plan = signed.plan
-        holder = self._holder(signed, books.before_adding)
+        holder = self._holder(signed, books, books.before_adding)
         me, station = holder.me, Station(holder, journal, self.reached)
         over = holder.finished  # then there is nothing to measure, and no key to measure it with
         if station.heavy:
@@ -274,7 +285,7 @@ class Site:
         """A key for the masks of this epoch, on disk before anybody is told of it."""
         if self.options.seed is not None:
             return SeededPairs(self.options.seed)
-        path = self.home / f"{MASK_KEY}{plan.epoch}"
+        path = self._mask_key(plan)
         if not path.exists():
             write_whole(path, new_private_key())
         return MaskKey(path.read_bytes())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from roundelay.agents.agreement.plan import CUSTOM, RingPlan
 from roundelay.agents.agreement.policy import Policy, masks_of, sides
-from roundelay.agents.site.assessment import are_all_others
+from roundelay.agents.site.assessment import are_all_others, known_to
+from roundelay.agents.site.leaving import Told, named_sums, told_of
 from roundelay.agents.site.status import proven_in_words
 from roundelay.algorithms.parts.defences import conceal_nothing
-from roundelay.algorithms.parts.starts import SealedStart, ZeroStart
-from roundelay.algorithms.token.incremental import IADMM
 from roundelay.networks.network_checks import join_names
 from roundelay.regression.regression import Regression
 
@@ -35,30 +34,38 @@ def verdict(plan: RingPlan, me: int | None = None) -> Verdict:
 
 def _by_sums(plan: RingPlan) -> Iterator[str]:
     if plan.noise is not None:
-        yield f"Everybody is told sums over all {plan.agents} sites with noise in them, no other sums, and the model."
-    elif plan.task.kind == CUSTOM:
-        yield (
-            f"Everybody is told sums over all {plan.agents} sites: how the sites' objectives do at each point that is asked about, and how "
-            "they change there. And the model."
-        )
-    elif plan.task.regression is not None:
-        yield f"Everybody is told these sums over all {plan.agents} sites, and no part of them by itself:"
-        yield from (f"  {what};" for what in plan.task.told)
-        yield _small_cells(plan.task.regression)
+        yield f"Everybody is told sums over all {plan.agents} sites with noise in them, no other sums, and the model:"
     else:
-        whole = ", and the squares and products of all columns" if plan.task.problem.is_quadratic else ""
-        yield (
-            f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, the sum and the spread of each "
-            f"column{whole}; and for each model that is tried, how well it fits all rows and how that changes with the model. And the model."
-        )
+        yield f"Everybody is told these sums over all {plan.agents} sites, no part of them by itself, and the model:"
+    yield from _listed(told_of(plan))
+    if plan.task.regression is not None:
+        yield small_cells(plan.task.regression)
     yield proven_in_words(plan)
 
 
-def _small_cells(regression: Regression) -> str:
+def _listed(told: Iterable[Told]) -> Iterator[str]:
+    """Each sum with how many numbers it has, for sentences of their own."""
+    lines = [f"  {one.tells} ({one.counted})" for one in told]
+    yield from (f"{line};" for line in lines[:-1])
+    yield f"{lines[-1]}."
+
+
+def small_cells(regression: Regression) -> str:
+    """What is not printed, and who knows it nevertheless."""
     return (
         f"Cells of Table 1 and of the pictures with fewer than {regression.least} rows of all sites are not printed; but whoever keeps what is "
         "told sees them, though not at which site these rows are. By its policy a site takes no part where it has a level, in a group of Table 1 too, "
-        "that few of its rows have (least_rows_a_level)."
+        f"that few of its rows have (least_rows_a_level).{_combinations(regression)}"
+    )
+
+
+def _combinations(regression: Regression) -> str:
+    names = [column.name for column in regression.columns if column.values == "levels"]
+    if len(names) < 2:
+        return ""
+    return (
+        f" Whoever is told the sums can work out how many rows have each combination of the levels of {join_names(names)}: where few have one, leave "
+        "a column out, or join levels."
     )
 
 
@@ -67,7 +74,7 @@ def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
         first = plan.members[plan.order[0]].name
         yield (
             f"{first} asks the questions. It could ask about other models than agreed, {plan.stopping.questions:,} in all at most; the "
-            "answers are sums all the same, and your agent names such questions at the end."
+            "answers are sums all the same; your agent gives none that few rows of yours carry, and names such questions at the end."
         )
     yield from _false_data(plan)
 
@@ -76,16 +83,15 @@ def _risks_of_sums(plan: RingPlan, me: int | None) -> Iterator[str]:
 
 
 def _by_token(plan: RingPlan, me: int | None) -> Iterator[str]:
-    if plan.task.has_rows:
-        yield (
-            f"Everybody is told sums over all {plan.agents} sites: how many rows they have together, and the sum and the spread of each "
-            "column. And the model."
-        )
-    known = _known(plan, me)
+    sums = [one for one in told_of(plan) if one.name in {name for name, _, _ in named_sums(plan)}]
+    if sums:
+        yield f"Everybody is told these sums over all {plan.agents} sites, no part of them by itself, and the model:"
+        yield from _listed(sums)
+    known = neighbours_know(plan, me)
     yield (
         f"A token goes from site to site: {plan.dim * plan.vectors:,} numbers, the model as far as it has come. Each site changes it by its "
         f"own data. {_neighbours(plan, me)} After some rounds they can work out from that, as exactly as if you had told them: "
-        f"{_worked_out(plan, known)}."
+        f"{worked_out(plan, known)}."
     )
     if _by_single_rows(plan):
         yield "A step takes some rows at a time, or bounds what each may add: from a few rounds these neighbours can work out single rows."
@@ -113,23 +119,13 @@ def _open(plan: RingPlan, me: int | None) -> bool:
     return any(are_all_others(plan, one) for one in (range(plan.agents) if me is None else (me,)))
 
 
-def _known(plan: RingPlan, me: int | None) -> frozenset[str]:
-    """What is determined of a site by what its neighbours see. Noise is left out: it makes a guess of what is known, no secret."""
-    method: Any = plan.method
-    if getattr(method, "facts", None) is None:
-        return frozenset("Hgy")  # of another update than that of ADMM nobody has said what it hides
-    from roundelay.privacy import (
-        identifiable,
-    )  # late: sealed laps, which need no count of equations, need not wait for it
-
-    hiding = SealedStart() if plan.warm else method.start  # a warm start is a sealed one about another point
-    start = hiding if masks_of(plan).hide and not _open(plan, me) else ZeroStart()
-    quadratic = plan.task.is_quadratic
-    found = identifiable(IADMM(rho=method.rho, start=start), dim=2, model="quadratic" if quadratic else "unknown")
-    return frozenset(one.quantity for one in found.quantities if one.wholly)
+def neighbours_know(plan: RingPlan, me: int | None) -> frozenset[str]:
+    """What is determined of a site by what its neighbours see."""
+    return known_to(plan, plan.agents - 1 if _open(plan, me) else 2)
 
 
-def _worked_out(plan: RingPlan, known: frozenset[str]) -> str:
+def worked_out(plan: RingPlan, known: frozenset[str]) -> str:
+    """What that means, in the columns' own names."""
     task = plan.task
     if not task.is_quadratic:
         slope = "the slope of your objective" if task.kind == CUSTOM else "the slope of your rows' loss"
@@ -205,4 +201,52 @@ def _false_data(plan: RingPlan) -> Iterator[str]:
     yield (
         "Any site can give false data and so move the model, and nobody sees that. At the end your agent says how the model does on "
         "your own data."
+    )
+
+
+# ---------------------------------------------------------------- what is agreed on, in words
+
+
+def promise_in_words(plan: RingPlan) -> str:
+    """What is promised, and against whom."""
+    promise, noise = plan.task.promise, plan.noise
+    assert promise is not None and noise is not None
+    return (
+        f"Every record is promised ε = {promise.epsilon:g} at δ = {promise.delta:g}, where neighbouring means one record more or less "
+        f"(ρ = {noise.rho:.4g}): a row counts up to the length {noise.clip_row:g}, every site adds its share of the noise under the masks, and "
+        f"no other sums are formed. It holds against everybody as long as no more than {noise.leave_out} of the {plan.agents} sites leave "
+        f"their noise out or work together; against the {plan.agents - 1} others together a site has its own share alone."
+    )
+
+
+def way_in_words(plan: RingPlan) -> str:
+    """From site to site."""
+    if not plan.on_cycle:
+        return f"on a random walk over {len(plan.links)} links"
+    names = [plan.members[number].name for number in plan.order]
+    return f"{' – '.join((*names, names[0]))}"
+
+
+def method_in_words(plan: RingPlan) -> str:
+    """How it is fitted, and what that shows to whom."""
+    if plan.choice is None:
+        return f"A token goes round, which each site changes. Those who know the method read: {plan.algorithm!r}."
+    regulariser = plan.algorithm.regulariser
+    with_it = "" if regulariser.is_zero else f" The model is subject to {regulariser!r}."
+    return (
+        f"In each lap all sites add up one answer, each under masks that cancel; nobody sees anything but the sum over all sites. "
+        f"{plan.choice.words}{with_it}"
+    )
+
+
+def stop_in_words(plan: RingPlan) -> str:
+    """When it ends."""
+    if plan.noise is not None:
+        return f"It stops after {plan.noise.laps_in_words}, and one that tells the model."
+    if plan.choice is not None:
+        return f"It stops at the best fit, or after {plan.stopping.questions:,} questions at the latest."
+    if plan.stopping.tolerance is None:
+        return f"It stops after {plan.stopping.hops:,} hops."
+    return (
+        f"It stops when every site is content within {plan.stopping.tolerance:g}, or after {plan.stopping.hops:,} hops."
     )
