@@ -47,6 +47,7 @@ from roundelay.algorithms.gossip.skipping import (
 )
 from roundelay.algorithms.gossip.tracking import (
     GradientTracking as GradientTracking,
+    NetworkDANE as NetworkDANE,
 )
 from roundelay.algorithms.parts.defences import (
     ContributionNoise as ContributionNoise,
@@ -73,10 +74,16 @@ from roundelay.algorithms.sealed.optimisers import (
 from roundelay.algorithms.sealed.sealed_laps import (
     SealedLaps as SealedLaps,
 )
+from roundelay.algorithms.token.finite_sums import (
+    AcceleratedToken as AcceleratedToken,
+    PointSAGA as PointSAGA,
+    ProxDFinito as ProxDFinito,
+)
 from roundelay.algorithms.token.gradient import (
     MCSAG as MCSAG,
     WPG as WPG,
     IncrementalGradient as IncrementalGradient,
+    PrivateIncrementalGradient as PrivateIncrementalGradient,
 )
 from roundelay.algorithms.token.incremental import (
     IADMM as IADMM,
@@ -94,11 +101,21 @@ from roundelay.algorithms.token.walking import (
     PWADMM as PWADMM,
     WADMM as WADMM,
 )
+from roundelay.comparison.bounds import (
+    hard_chain as hard_chain,
+    least_error as least_error,
+    least_hops as least_hops,
+)
 from roundelay.comparison.comparing import (
     compare as compare,
 )
 from roundelay.comparison.comparison import (
     Comparison as Comparison,
+)
+from roundelay.comparison.sweep import (
+    SweepPlan as SweepPlan,
+    sweep as sweep,
+    sweep_plan as sweep_plan,
 )
 from roundelay.comparison.tuning import (
     Tuning as Tuning,
@@ -141,6 +158,16 @@ from roundelay.links.conditions import (
     GilbertElliott as GilbertElliott,
     NetworkConditions as NetworkConditions,
 )
+from roundelay.links.presence import (
+    AllLinks as AllLinks,
+    AlwaysAwake as AlwaysAwake,
+    AwakeAtRandom as AwakeAtRandom,
+    PeriodicLinks as PeriodicLinks,
+    Presence as Presence,
+    RandomLinks as RandomLinks,
+    SleepsInTurns as SleepsInTurns,
+    Waking as Waking,
+)
 from roundelay.networks.constructors import (
     barbell as barbell,
     complete as complete,
@@ -159,6 +186,7 @@ from roundelay.networks.walks import (
     Cycle as Cycle,
     LeastVisitedWalk as LeastVisitedWalk,
     MetropolisWalk as MetropolisWalk,
+    MixedWalk as MixedWalk,
     UniformWalk as UniformWalk,
     Walk as Walk,
 )
@@ -168,6 +196,9 @@ from roundelay.plots.convergence import (
 from roundelay.plots.saving import (
     save_figure as save_figure,
 )
+from roundelay.plots.style import (
+    PaperStyle as PaperStyle,
+)
 from roundelay.problems.callables import (
     CallableProblem as CallableProblem,
 )
@@ -175,9 +206,17 @@ from roundelay.problems.least_squares import (
     LeastSquares as LeastSquares,
     paper_least_squares as paper_least_squares,
 )
+from roundelay.problems.libsvm import (
+    read_libsvm as read_libsvm,
+)
 from roundelay.problems.logistic import (
     Logistic as Logistic,
     paper_logistic as paper_logistic,
+)
+from roundelay.problems.losses import (
+    Huber as Huber,
+    Poisson as Poisson,
+    SmoothedHinge as SmoothedHinge,
 )
 from roundelay.problems.problem import (
     Problem as Problem,
@@ -194,8 +233,26 @@ from roundelay.problems.row_problem import (
     Loss as Loss,
     RowProblem as RowProblem,
 )
+from roundelay.problems.splitting import (
+    ByLabel as ByLabel,
+    BySize as BySize,
+    Dirichlet as Dirichlet,
+    Evenly as Evenly,
+    Split as Split,
+    split as split,
+)
+from roundelay.problems.torch_modules import (
+    TorchProblem as TorchProblem,
+)
+from roundelay.problems.with_corners import (
+    Hinge as Hinge,
+    Quantile as Quantile,
+)
 from roundelay.registry import (
     register as register,
+)
+from roundelay.shown.show import (
+    to_latex as to_latex,
 )
 from roundelay.transcripts.observers import (
     Colluders as Colluders,
@@ -213,11 +270,14 @@ from roundelay.transcripts.transcript import (
 
 if TYPE_CHECKING:
     from roundelay.privacy import (
+        NetworkPrivacy as NetworkPrivacy,
         PrivacyBudget as PrivacyBudget,
         PrivacyLoss as PrivacyLoss,
         Public as Public,
         identifiable as identifiable,
+        linear_view as linear_view,
         load_public as load_public,
+        network_privacy as network_privacy,
         save_public as save_public,
     )
     from roundelay.privacy.attacks.lap_sums import LapAttack as LapAttack, RecoveredAnswers as RecoveredAnswers
@@ -229,18 +289,32 @@ if TYPE_CHECKING:
         audit_all as audit_all,
         audit_transcript as audit_transcript,
     )
+    from roundelay.privacy.protocols import (
+        FederatedProtocol as FederatedProtocol,
+        Learned as Learned,
+        ProtocolAudit as ProtocolAudit,
+        RecordedMessages as RecordedMessages,
+        SiteAttack as SiteAttack,
+        audit_protocol as audit_protocol,
+        load_messages as load_messages,
+        save_messages as save_messages,
+    )
     from roundelay.regression.pooled import Fit as Fit, glm as glm
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Loaded when first used: a simulation need not wait for the solvers of the attacks, nor for formulas.
-# What is of a ring has no entry above: what is named there may be imported by none that the ring stands on.
+# What is of a ring, or of rows by batches, has no entry above: what is named there may be imported by none that the ring stands on.
 _LATER = {
     "roundelay.agents.data.loaded": "LoadedModel load_model",
-    "roundelay.privacy": "PrivacyBudget PrivacyLoss Public identifiable load_public save_public",
+    "roundelay.batches": "by_batches rows_of_query",
+    "roundelay.privacy": "NetworkPrivacy PrivacyBudget PrivacyLoss Public identifiable linear_view load_public network_privacy save_public",
     "roundelay.privacy.attacks.lap_sums": "LapAttack RecoveredAnswers",
     "roundelay.privacy.attacks.setting": "Attack Recovered",
     "roundelay.privacy.audit": "Audit AuditOfAll audit audit_all audit_transcript",
+    "roundelay.privacy.protocols": (
+        "FederatedProtocol Learned ProtocolAudit RecordedMessages SiteAttack audit_protocol load_messages save_messages"
+    ),
     "roundelay.regression.pooled": "Fit glm",
 }
 

@@ -12,7 +12,7 @@ def test_it_says_its_version(shell: Invoke) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (0, f"roundelay {roundelay.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["demo", "simulate", "compare", "tune", "field", "bench"])
+@pytest.mark.parametrize("command", ["demo", "simulate", "compare", "sweep", "tune", "field", "bench"])
 def test_every_help_shows_an_example(invoke: Invoke, command: str) -> None:
     said = invoke(command, "--help")
     assert said.exit_code == 0

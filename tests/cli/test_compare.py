@@ -41,15 +41,16 @@ def test_json_has_what_compare_found(invoke: Invoke) -> None:
 
 def test_the_text_is_the_comparisons_own_and_files_are_written(shell: Invoke, tmp_path: Path) -> None:
     figure, folder = tmp_path / "figure.svg", tmp_path / "out"
-    said = shell("compare", "iadmm", "onepass", *SCENE, "--figure", figure, "--out", folder)
+    said = shell("compare", "iadmm", "onepass", *SCENE, "--figure", figure, "--style", "ieee", "--out", folder)
     assert said.returncode == 0, said.stderr
     assert same_comparison(rl.IADMM(), rl.OnePass()).text() in said.stdout
     assert "least-squares: 8 agents, 10 samples each, dimension 2, density 0.6" in said.stdout
     assert "I-ADMM: 2 of 2 seeds done" in said.stderr
-    assert b"<svg" in figure.read_bytes()
+    assert b"<svg" in figure.read_bytes() and b'width="252pt"' in figure.read_bytes()
     assert {path.name for path in folder.iterdir()} == {
         "table.csv",
         "table.txt",
+        "table.tex",
         *(f"error_over_{axis}.{suffix}" for axis in ("units", "bytes") for suffix in ("png", "svg")),
     }
 

@@ -6,17 +6,19 @@ import asyncio
 import contextlib
 import dataclasses
 import signal
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roundelay.cli import completion
 from roundelay.cli.exits import INTERRUPTED
 from roundelay.cli.options import AsJson
-from roundelay.cli.output import print_json, stderr_console
+from roundelay.cli.output import print_json, progress_lines, stderr_console
 from roundelay.cli.ring.files import DespiteDifference, Folder, read_plan, warn_of_open_files
-from roundelay.cli.ring.words import print_coefficients
+from roundelay.cli.ring.words import model_content, print_coefficients
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import RingPlan
@@ -37,9 +39,34 @@ class PastTheLimit(StrEnum):
 
 
 def agent(
-    ring: Annotated[Path, typer.Option("--ring", help="The ring file, which must have been accepted in the folder.")],
+    ring: Annotated[
+        Path,
+        typer.Option(
+            "--ring",
+            help="The ring file, which must have been accepted in the folder.",
+            autocompletion=completion.ring_files,
+        ),
+    ],
     folder: Folder,
-    data: Annotated[Path | None, typer.Option(help="This site's rows: a CSV or Parquet file.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="This site's rows: a CSV or Parquet file; or a folder of Parquet files, which is read by batches and need not fit into memory. With "
+            "--query a DuckDB database.",
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            help="This site's rows are what DuckDB answers to this, or to what stands in this file.sql; by batches."
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Read a folder on this Dask cluster of the site's own, whose workers see it under the same path."
+        ),
+    ] = None,
     target: Annotated[str | None, typer.Option(help="The column to be explained; must be the ring file's.")] = None,
     objective: Annotated[
         str | None,
@@ -110,21 +137,65 @@ def agent(
         encrypted=not experiment_no_tls, privacy=limit, least_rows=least_rows, despite_difference=despite_difference,
         most_epsilon=most_epsilon,
     )  # fmt: skip
-    local = _local(plan, data, target, objective)
+    reading = Reading()
+    local = local_of(plan, target, objective, Rows(data, query, dask, home / "rows", reading))
     console = stderr_console()
     warn_of_open_files(folder)
     for flag, given in (("--experiment-seed", experiment_seed is not None), ("--experiment-no-tls", experiment_no_tls)):
         if given:
             console.print(f"{flag} is on: this run hides nothing. Never use it with data that matter.")
     site = Site(folder, plan.run, local, options)
-    ending = _run(site, page, port, home, stay)
+    ending = _run(site, page, port, home, stay, reading)
     if as_json:
         print_json(_content(ending, options.model))
     else:
         _print(ending, options.model)
 
 
-def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
+@dataclasses.dataclass
+class Reading:
+    """How far a pass over the rows is, where one is being made; who else wants to know, and whether nobody does any more."""
+
+    done: int = 0
+    total: int = 0
+    show: Callable[[int, int], None] | None = None
+    ended: bool = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many of so many rows have been read."""
+        from roundelay.batches.folder import PassError
+
+        if self.ended:
+            raise PassError(
+                "The pass over the rows ended with its agent, which makes it anew when it is started again."
+            )
+        self.done, self.total = done, total
+        if self.show is not None:
+            self.show(done, total)
+
+    @property
+    def words(self) -> list[str]:
+        """As part of a line."""
+        return [f"{self.done:,} of {self.total:,} rows read"] if self.done < self.total else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Where the rows of a site are, and where those of a query are kept."""
+
+    data: Path | None
+    query: str | None
+    dask: str | None
+    kept: Path
+    reading: Reading
+
+    @property
+    def by_batches(self) -> bool:
+        """Whether they are read so."""
+        return self.query is not None or (self.data is not None and self.data.is_dir())
+
+
+def _run(site: Site, page: bool, port: int, home: Path, stay: bool, reading: Reading) -> Ending:
     """Run, and turn what may stop an agent into a sentence."""
     from roundelay.agents.agreement.differencing import DifferenceError
     from roundelay.agents.agreement.ledger import LedgerError
@@ -137,10 +208,11 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
     from roundelay.agents.protocol.journal import JournalError
     from roundelay.agents.site.status import JsonLog
     from roundelay.agents.site.taking_part import NoMinimumError, PrivacyLimitError
+    from roundelay.batches.folder import PassError
 
     site.log = log = JsonLog(home / "agent.log", site.name)
     try:
-        return asyncio.run(_watched(site, page, port, home, stay))
+        return asyncio.run(_watched(site, page, port, home, stay, reading))
     except (
         JournalError,
         LedgerError,
@@ -154,6 +226,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         ListenError,
         PageError,
         BatonError,
+        PassError,
     ) as error:
         log("stopped", why=str(error))
         typer.echo(str(error), err=True)
@@ -174,7 +247,7 @@ def _run(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
         log.close()
 
 
-async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) -> Ending:
+async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool, reading: Reading) -> Ending:
     """Run with a page and a line of progress."""
     from roundelay.agents.agreement.disk import write_whole
     from roundelay.agents.page import PageServer
@@ -184,7 +257,7 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
     loop.add_signal_handler(signal.SIGTERM, this.cancel)
     watches: list[Watch] = []
     site.on_epoch = watches.append
-    progress = asyncio.create_task(_progress(watches))
+    progress = asyncio.create_task(_progress(watches, reading))
     server: Any = None
     running = asyncio.create_task(site.run())
     try:
@@ -210,6 +283,7 @@ async def _watched(site: Site, page: bool, port: int, home: Path, stay: bool) ->
             await _until_stopped()
         return ending
     finally:
+        reading.ended = True
         progress.cancel()
         running.cancel()
         await asyncio.gather(progress, running, return_exceptions=True)
@@ -224,14 +298,14 @@ async def _until_stopped() -> None:
         await asyncio.Event().wait()
 
 
-async def _progress(watches: list[Watch]) -> None:
+async def _progress(watches: list[Watch], reading: Reading) -> None:
     """One line that is kept up where somebody watches; elsewhere a line now and then."""
     console = stderr_console()
     wait, last = 5.0, ""
-    with console.status("Waiting for the ring …") if console.is_terminal else contextlib.nullcontext() as line:
+    with console.status("Waiting for the ring …") if console.file.isatty() else contextlib.nullcontext() as line:
         while True:
             await asyncio.sleep(0.2 if line is not None else wait)
-            words = _words(watches[-1]) if watches else "Waiting for the ring …"
+            words = ", ".join([_words(watches[-1]) if watches else "Waiting for the ring …", *reading.words])
             if line is not None:
                 line.update(as_it_stands(words))
             elif words != last:
@@ -276,38 +350,66 @@ def _check_accepted(folder: Path, digest: str, ring: Path) -> None:
         )
 
 
-def _local(plan: RingPlan, data: Path | None, target: str | None, objective: str | None) -> Local:
+def local_of(plan: RingPlan, target: str | None, objective: str | None, rows: Rows) -> Local:
     """The site's own function, or the rows that it is made of."""
     from roundelay.agents.data.fitting import RowsFit
     from roundelay.agents.data.objectives import load_objective
     from roundelay.agents.data.reading import read_own_rows, read_site_rows
     from roundelay.agents.data.regressing import RegressionFit
 
-    task = plan.task
+    task, data = plan.task, rows.data
+    if rows.dask is not None and not rows.by_batches:
+        raise ValueError("--dask reads rows by batches: give a folder of Parquet files by --data, or a --query.")
     if task.kind == "custom":
-        if objective is None or data is not None:
+        if objective is None or data is not None or rows.query is not None:
             raise ValueError(
                 "This ring fits an objective of the sites' own: name yours by --objective, without --data."
             )
         return load_objective(objective, task.dim)
-    if data is None or objective is not None:
-        raise ValueError("This ring fits data: name this site's file by --data, without --objective.")
+    if (data is None and rows.query is None) or objective is not None:
+        raise ValueError("This ring fits data: name this site's file or folder by --data, without --objective.")
     explained = task.explained[1]
     if target is not None and explained is not None and target != explained.name:
         raise ValueError(
             f"The target is {target!r}, but the ring file explains {explained.name!r}: leave --target out."
         )
+    if rows.by_batches:
+        return _by_batches(plan, rows)
+    assert data is not None
     if task.regression is not None:
         own = read_site_rows(data, task.regression, task.missing)
         _say_dropped(own.dropped)
         return RegressionFit(task, own)
-    rows = read_own_rows(data, task)
-    _say_dropped(rows.dropped)
-    fit = RowsFit(task, rows)
+    own_rows = read_own_rows(data, task)
+    _say_dropped(own_rows.dropped)
+    fit = RowsFit(task, own_rows)
     if task.promise is not None:
         stderr_console().print(
-            f"{fit.beyond:,} cells of {rows.count:,} rows lie beyond the bounds, and are moved to them."
+            f"{fit.beyond:,} cells of {own_rows.count:,} rows lie beyond the bounds, and are moved to them."
         )
+    return fit
+
+
+def _by_batches(plan: RingPlan, rows: Rows) -> Local:
+    """Rows that need not fit into memory, looked at once."""
+    from roundelay.agents.data.by_batches import read_by_batches
+    from roundelay.batches import PassError, Passes, rows_of_query
+
+    reading = rows.reading
+    try:
+        if rows.query is not None:
+            asked = Path(rows.query).read_text(encoding="utf-8") if rows.query.endswith(".sql") else rows.query
+            source: Any = rows_of_query(asked, rows.kept, rows.data)
+        else:
+            source = rows.data
+        with progress_lines("rows", keep=False) as tell:
+            reading.show = lambda done, total: tell("reading", done, total)
+            fit = read_by_batches(source, plan.task, Passes(dask=rows.dask, tell=reading), plan.choice is None)
+    except PassError as error:
+        raise ValueError(str(error)) from None
+    finally:
+        reading.show = None
+    _say_dropped(fit.dropped)
     return fit
 
 
@@ -332,14 +434,11 @@ def _warm(plan: RingPlan, warm: Path | None) -> Path | None:
 def _content(ending: Ending, path: Path | None) -> dict[str, Any]:
     model, notes = ending.model, ending.notes
     return {
-        "result": None if ending.result is None else dataclasses.asdict(ending.result),
+        **model_content(model, ending.result, notes.privacy),
         "reason": notes.reason,
         "hops": notes.hops,
         "questions": notes.questions,
         "doubt": notes.doubt,
-        "privacy": None if notes.privacy is None else dataclasses.asdict(notes.privacy),
-        "coefficients": dict(model.coefficients),
-        "intercept": model.intercept,
         "model": str(path),
         "own_fit": None if ending.own_fit is None else dataclasses.asdict(ending.own_fit),
         "unconfirmed": ending.unconfirmed,

@@ -13,21 +13,22 @@ from roundelay.cli.audit import audit
 from roundelay.cli.bench import bench
 from roundelay.cli.compare import compare
 from roundelay.cli.demo import demo
+from roundelay.cli.disclose import disclose
 from roundelay.cli.doctor import doctor
-from roundelay.cli.exits import BAD_INPUT, CommandsThatExplain
+from roundelay.cli.exits import BAD_INPUT, CommandOfARing, CommandsThatExplain
 from roundelay.cli.field import field
 from roundelay.cli.model import model, predict
 from roundelay.cli.relay import relay
 from roundelay.cli.reproduce import reproduce
 from roundelay.cli.ring.app import ring
 from roundelay.cli.simulate import simulate
+from roundelay.cli.sweep import sweep
 from roundelay.cli.tune import tune
 from roundelay.registry import registered
 
 app = typer.Typer(
     name="roundelay",
     cls=CommandsThatExplain,
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -74,15 +75,17 @@ app.command(short_help="Compare four methods on the paper's least squares.")(dem
 app.command(short_help="Run one algorithm and say what came of it.")(simulate)
 app.command(short_help="Compare algorithms by what they cost.")(compare)
 app.command(short_help="Find good parameters for an algorithm.")(tune)
+app.command(short_help="Run every point of a plan: algorithms, problems, networks, seeds.")(sweep)
 app.command(short_help="Make every figure of the paper and judge its claims.")(reproduce)
 app.command(short_help="Say what an observer learned about an agent.")(audit)
 app.command(short_help="Every method of the field in one table.")(field)
-app.command(short_help="Take part in a ring of real sites.")(agent)
-app.command(short_help="Say what may keep a site's agent from running.")(doctor)
+app.command(short_help="Take part in a ring of real sites.", cls=CommandOfARing)(agent)
+app.command(short_help="Say what may keep a site's agent from running.", cls=CommandOfARing)(doctor)
+app.command(short_help="Say what a run will disclose of a site: for a privacy officer.", cls=CommandOfARing)(disclose)
 app.add_typer(ring, short_help="Set up a ring of real sites: keys, invitations, the ring file.")
 app.add_typer(model, short_help="Read a model of a ring, report it, and check who has signed it.")
-app.command(short_help="Say what a model of a ring predicts for other rows.")(predict)
-app.command(short_help="Let sites meet that can only dial out.")(relay)
+app.command(short_help="Say what a model of a ring predicts for other rows.", cls=CommandOfARing)(predict)
+app.command(short_help="Let sites meet that can only dial out.", cls=CommandOfARing)(relay)
 app.command(short_help="Measure the engine against a plain C loop.")(bench)
 
 

@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli.output import print_json, progress_lines, stdout_console
+from roundelay.cli import completion, options
+from roundelay.cli.output import print_result, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from roundelay.privacy.attacks import Recovered, RecoveredAnswers
     from roundelay.privacy.audit import Audit
+    from roundelay.privacy.protocols.audit import SiteAudit
 
 
 def audit(
     run: Annotated[
         Path,
         typer.Argument(
-            help="A saved run (with its transcript), a transcript alone, together with --public, or a capture of a real "
-            "ring's packets (.pcap, .pcapng), together with --ring."
+            help="A saved run (with its transcript), a transcript alone, together with --public, a capture of a real "
+            "ring's packets (.pcap, .pcapng), together with --ring, or recorded messages of another protocol, together with --protocol."
         ),
     ],
     observer: Annotated[
@@ -33,15 +35,35 @@ def audit(
     public: Annotated[
         Path | None, typer.Option(help="What is public, for a transcript alone: a file that save_public wrote.")
     ] = None,
-    ring: Annotated[Path | None, typer.Option(help="The ring file, for a capture of a real ring's packets.")] = None,
+    ring: Annotated[
+        Path | None,
+        typer.Option(
+            help="The ring file, for a capture of a real ring's packets.", autocompletion=completion.ring_files
+        ),
+    ] = None,
     records: Annotated[
         int | None, typer.Option(help="How many rows every agent has, where that is public; up to 5 are attacked.")
     ] = None,
     ridge: Annotated[float, typer.Option(help="The ridge in every agent's loss, together with --records.")] = 0.0,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="Messages of another protocol: ds.glm, v6-glm, pda.odal, fedavg, ds.cov, or 'sealed laps'."),
+    ] = None,
+    site: Annotated[str | None, typer.Option(help="With --protocol: the one site to look at, instead of all.")] = None,
+    known_record: Annotated[
+        Path | None, typer.Option(help="With --protocol: a CSV file of records; is each among the site's rows?")
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --protocol: all rows of the sites, a CSV file with a column 'site', to hold it against."
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="No attack is begun after so many seconds for an agent.")] = 30.0,
     figure: Annotated[
         Path | None, typer.Option(help="Draw estimate and truth over the hops to this file: .png, .svg or .pdf.")
     ] = None,
+    style: options.Style = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
     """What an observer learned about an agent, by every attack that applies.
@@ -53,17 +75,30 @@ def audit(
 
     A capture of a real ring has tokens to read only where the links were not encrypted, which is for experiments.
 
+    With --protocol it is about recorded messages of another federated protocol: what they say of each site, to whoever sees them.
+    docs/protocols.md says how to record them, and what was measured.
+
     \b
     Example:
       roundelay simulate piadmm1 --hops 2000 --transcript --save run.npz
       roundelay audit run.npz --observer neighbours --agent 3 --figure leak.png
       roundelay audit capture.npz --public public.json --observer eavesdropper
       roundelay audit capture.pcap --ring ring.toml --observer eavesdropper --agent Oslo --json
+      roundelay audit messages.jsonl --protocol ds.glm --site Oslo --known-record patient.csv
     """
+    if protocol is not None:
+        if figure is not None or ring is not None or public is not None or records is not None:
+            raise ValueError("With --protocol there are no --figure, --ring, --public and --records: leave them out.")
+        _audit_protocol(run, protocol, site, known_record, truth, as_json)
+        return
+    if (site, known_record, truth) != (None, None, None):
+        raise ValueError(
+            "--site, --known-record and --truth are of another protocol's messages: name it by --protocol."
+        )
     from roundelay.plots.saving import check_figure_path, save_figure
 
     if figure is not None:
-        check_figure_path(figure)
+        check_figure_path(figure, style)
     watcher = _observer(observer)
     if ring is not None or run.suffix.lower() in (".pcap", ".pcapng"):
         result = _audit_capture(run, ring, public, watcher, agent, seconds, records, ridge)
@@ -85,9 +120,9 @@ def audit(
             return
         result = audit_run(loaded, watcher, _number(agent, "--agent"), seconds)
     if figure is not None:
-        save_figure(result.figure(), figure)
+        save_figure(result.figure(), figure, style)
     if as_json:
-        print_json(
+        print_result(
             {
                 "agent": result.agent,
                 "observer": result.observer,
@@ -105,6 +140,73 @@ def audit(
     _print_table(result.table.drop(columns="verdict"))
     for name, why in result.left_out.items():
         typer.echo(f"Not run: {name}. {why}")
+
+
+def _audit_protocol(
+    path: Path, protocol: str, site: str | None, known_record: Path | None, truth: Path | None, as_json: bool
+) -> None:
+    from roundelay.privacy.protocols import audit_protocol, load_messages
+    from roundelay.privacy.protocols.audit import columns_of_records
+    from roundelay.tables import harmless
+
+    recorded = load_messages(path, protocol)
+    columns = list(columns_of_records(recorded))
+    asked = None if known_record is None else _records(known_record, columns)
+    rows = None if truth is None else _rows_of_sites(truth, columns)
+    with progress_lines("sites", keep=False) as tell:
+        found = audit_protocol(recorded, site, asked, rows, tell)
+    if as_json:
+        print_result({"protocol": protocol, "seen_by": found.seen_by, "sites": [_of_site(one) for one in found.sites]})
+        return
+    for line in str(found).splitlines():
+        typer.echo(harmless(line))
+    _print_table(found.table)
+
+
+def _of_site(one: SiteAudit) -> dict[str, Any]:
+    """What was learned of a site: the numbers themselves, too."""
+    totals = next((found.totals for found in one.learned.values() if found.totals is not None), None)
+    counts = next((found.counts for found in one.learned.values() if found.counts is not None), None)
+    return {
+        "site": one.site,
+        "rows": one.rows,
+        "words": {name: found.words for name, found in one.learned.items()},
+        "left_out": dict(one.left_out),
+        "totals": None if totals is None else {"XtX": totals.XtX, "Xty": totals.Xty, "yty": totals.yty},
+        "counts": None if counts is None else {"kinds": counts.kinds, "least": counts.least, "most": counts.most},
+        "single_rows": one.single,
+        "right": one.right,
+        "wrong": one.wrong,
+        "error_of_totals": one.totals_error,
+        "records": [{"verdict": member.verdict, "why": member.why} for member in one.members],
+    }
+
+
+def _records(path: Path, columns: list[str], besides: tuple[str, ...] = ()) -> pd.DataFrame:
+    import pandas as pd
+
+    from roundelay.cli.data_files import check_numbers
+
+    if not path.is_file():
+        raise ValueError(
+            f"There is no file {path}: give a CSV file with the columns {', '.join((*besides, *columns))}."
+        )
+    try:
+        frame = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} can't be read as CSV ({error}): give a table with a header.") from None
+    for column in (*besides, *columns):
+        if column not in frame.columns:
+            raise ValueError(f"{path} has no column {column!r}: it needs {', '.join((*besides, *columns))}.")
+    if frame.empty:
+        raise ValueError(f"{path} has no row below its header: give a record at least.")
+    check_numbers(frame, columns, path)
+    return frame[[*besides, *columns]]
+
+
+def _rows_of_sites(path: Path, columns: list[str]) -> dict[str, pd.DataFrame]:
+    frame = _records(path, columns, ("site",))
+    return {str(name): rows[columns] for name, rows in frame.groupby("site")}
 
 
 def _audit_capture(
@@ -143,7 +245,7 @@ def _audit_everyone(run: Any, observer: str, seconds: float, as_json: bool) -> N
     with progress_lines("agents", keep=False) as tell:
         result = audit_all(run, observer, seconds, lambda done, total: tell("audit", done, total))  # type: ignore[arg-type]
     if as_json:
-        print_json({"observer": observer, "agents": len(result.audits), "leaks": result.table.to_dict("records")})
+        print_result({"observer": observer, "agents": len(result.audits), "leaks": result.table.to_dict("records")})
         return
     typer.echo(str(result))
     _print_table(result.table)

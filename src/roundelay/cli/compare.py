@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli import options
+from roundelay.cli import completion, options
 from roundelay.cli.exits import BAD_INPUT, INTERRUPTED
 from roundelay.cli.options import (
     USUAL_PROBLEM,
+    AnyScene,
     Engine,
     FileOfRows,
-    FileScene,
     Scene,
     conditions_in_words,
     conditions_of,
 )
-from roundelay.cli.output import print_json, progress_lines
+from roundelay.cli.output import print_result, progress_lines
 
 if TYPE_CHECKING:
     from roundelay.comparison import Comparison, Row, Tuning
@@ -34,7 +34,9 @@ def compare(
     algorithms: Annotated[
         list[str],
         typer.Argument(
-            metavar="ALGORITHM", help="Their names, with options after a colon, as in iadmm coca:c=0.2,alpha=1."
+            metavar="ALGORITHM",
+            help="Their names, with options after a colon, as in iadmm coca:c=0.2,alpha=1.",
+            autocompletion=completion.algorithms,
         ),
     ],
     problem: options.Problem = USUAL_PROBLEM,
@@ -45,6 +47,9 @@ def compare(
     data: options.Data = None,
     target: options.Target = None,
     site: options.Site = None,
+    split: options.Split = None,
+    positive: options.Positive = None,
+    ridge: options.Ridge = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: each has its own data and network.")] = 10,
     units: options.Units = 2_000_000,
     tune: Annotated[bool, typer.Option("--tune", help="Tune each method first, on three seeds of their own.")] = False,
@@ -53,8 +58,12 @@ def compare(
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
+    links: options.Links = None,
+    awake: options.Awake = None,
     engine: options.EngineOption = Engine.auto,
+    dask: options.OnDask = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the error over units: .png, .svg or .pdf.")] = None,
+    style: options.Style = None,
     out: Annotated[Path | None, typer.Option(help="A folder for the table and all figures.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -68,6 +77,7 @@ def compare(
     Example:
       roundelay compare sealed-laps iadmm wpg:alpha=0.14 extra onepass --seeds 5 --out out/compare
       roundelay compare sealed-laps iadmm extra --data patients.csv --target days --site hospital
+      roundelay compare sealed-laps iadmm wpg --problem logistic --data news.svm.gz --ridge 1e-3 --split label --agents 20
       roundelay compare iadmm dadmm coca lead:channel=quantised:4 --tune --latency 0.01 --compute 0.001 --json
     """
     from roundelay.cli.settings import algorithm_from
@@ -79,14 +89,14 @@ def compare(
     if figure is not None:
         from roundelay.plots import check_figure_path
 
-        check_figure_path(figure)
+        check_figure_path(figure, style)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     scene, conditions = (
-        FileOfRows(data, target, site).scene(Scene(problem, agents, density, dim, samples)),
-        conditions_of(loss, noise, latency, compute, resend),
+        FileOfRows(data, target, site, split, positive, ridge).scene(Scene(problem, agents, density, dim, samples)),
+        conditions_of(loss, noise, latency, compute, resend, links, awake),
     )
-    tunings = _tuned(chosen, scene, units, conditions, engine) if tune else []
+    tunings = _tuned(chosen, scene, units, conditions, engine, dask) if tune else []
     with progress_lines("seeds") as tell:
         result = compare_methods(
             [tuning.algorithm for tuning in tunings] if tune else chosen,
@@ -97,17 +107,23 @@ def compare(
             conditions=conditions,
             engine=engine.value,
             progress=tell,
+            dask=dask,
         )
-    files = _written(result, figure, out)
+    files = _written(result, figure, style, out)
     if as_json:
-        print_json(_as_json(result, scene, conditions, tunings, files))
+        print_result(_as_json(result, scene, conditions, tunings, files))
     else:
         _print(result, scene, conditions, tunings, files)
     raise typer.Exit(INTERRUPTED if result.interrupted else BAD_INPUT if not result.ensembles else 0)
 
 
 def _tuned(
-    chosen: Sequence[Any], scene: Scene | FileScene, units: float, conditions: NetworkConditions | None, engine: Engine
+    chosen: Sequence[Any],
+    scene: AnyScene,
+    units: float,
+    conditions: NetworkConditions | None,
+    engine: Engine,
+    dask: str | None,
 ) -> list[Tuning]:
     """Each algorithm tuned; one that can't be run here is left as it is, and the comparison says why."""
     from roundelay.comparison import tune, untuned
@@ -126,6 +142,7 @@ def _tuned(
                     conditions=conditions,
                     engine=engine.value,
                     progress=partial(tell, what),
+                    dask=dask,
                 )
             except ValueError as refusal:
                 tuning = untuned(algorithm, f"{algorithm.name} could not be tuned. {refusal}")
@@ -135,19 +152,19 @@ def _tuned(
     return tunings
 
 
-def _written(result: Comparison, figure: Path | None, out: Path | None) -> list[Path]:
+def _written(result: Comparison, figure: Path | None, style: str | None, out: Path | None) -> list[Path]:
     """The files that were asked for; without a single run there is nothing to draw."""
     from roundelay.plots import save_figure
 
     files = [] if out is None else result.save(out)
     if figure is not None and result.ensembles:
-        files.append(save_figure(result.figure(), figure))
+        files.append(save_figure(result.figure(), figure, style))
     return files
 
 
 def _print(
     result: Comparison,
-    scene: Scene | FileScene,
+    scene: AnyScene,
     conditions: NetworkConditions | None,
     tunings: Sequence[Tuning],
     files: Sequence[Path],
@@ -162,7 +179,7 @@ def _print(
 
 def _as_json(
     result: Comparison,
-    scene: Scene | FileScene,
+    scene: AnyScene,
     conditions: NetworkConditions | None,
     tunings: Sequence[Tuning],
     files: Sequence[Path],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roundelay.cli.options import Engine
-from roundelay.cli.output import print_json, progress_lines, stdout_console
+from roundelay.cli.output import print_json, print_result, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     from roundelay.paper import Demo
@@ -41,7 +41,7 @@ def demo(
         result = run_demo(range(seeds), hops, tell, engine.value)
     figure = save_figure(plot_demo(result), out / "demo.png")
     if as_json:
-        print_json(_as_json(result, seeds, hops, figure))
+        print_result(_as_json(result, seeds, hops, figure))
         return
     _print_table(result, seeds, hops)
     typer.echo(f"The figure is in {figure}.")

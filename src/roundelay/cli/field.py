@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from roundelay.cli import options
 from roundelay.cli.exits import kept_if_interrupted
-from roundelay.cli.output import print_json, progress_lines
+from roundelay.cli.output import print_result, progress_lines
 
 
 def field(
@@ -18,6 +19,7 @@ def field(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two small panels and few evaluations, to try it out.")
     ] = False,
+    dask: options.OnDask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
     """Every method of the field in one table: units to 1e-6, with given and with tuned parameters.
@@ -30,20 +32,30 @@ def field(
       roundelay field --out out/field
       roundelay field --quick
     """
-    from roundelay.comparison.field import FIELD_PANELS, QUICK_PANELS, field_as_csv, field_as_markdown, run_field
+    from roundelay.comparison.field import (
+        FIELD_PANELS,
+        QUICK_PANELS,
+        field_as_csv,
+        field_as_markdown,
+        field_tables,
+        run_field,
+    )
+    from roundelay.shown.provenance import before_csv, provenance
+    from roundelay.shown.show import to_latex
 
     folder = out / "quick" if quick else out
     with kept_if_interrupted("cells", folder), progress_lines("cells") as tell:
         if quick:
-            cells = run_field(folder, QUICK_PANELS, seeds=2, evaluations=4, report=tell)
+            cells = run_field(folder, QUICK_PANELS, seeds=2, evaluations=4, report=tell, dask=dask)
         else:
-            cells = run_field(folder, FIELD_PANELS, report=tell)
+            cells = run_field(folder, FIELD_PANELS, report=tell, dask=dask)
     (folder / "field.md").write_text(field_as_markdown(cells), encoding="utf-8")
-    (folder / "field.csv").write_text(field_as_csv(cells), encoding="utf-8")
+    (folder / "field.csv").write_text(before_csv(provenance()) + field_as_csv(cells), encoding="utf-8")
+    (folder / "field.tex").write_text("\n".join(map(to_latex, field_tables(cells))), encoding="utf-8")
     if as_json:
         from dataclasses import asdict
 
-        print_json({"cells": [asdict(cell) for cell in cells], "folder": str(folder)})
+        print_result({"cells": [asdict(cell) for cell in cells], "folder": str(folder)})
         return
     typer.echo(field_as_markdown(cells))
     typer.echo(f"The table is in {folder / 'field.md'}, every number with its parameters in {folder / 'field.csv'}.")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roundelay.cli import completion
+from roundelay.cli.exits import CommandsOfARing
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
-from roundelay.cli.ring.app import CommandsOfARing
 from roundelay.cli.ring.files import read_plan
 
 if TYPE_CHECKING:
@@ -81,7 +82,12 @@ def report(
     file: File,
     out: Annotated[Path, typer.Option("--out", help="Write the report here.")] = Path("report.html"),
     ring: Annotated[
-        Path | None, typer.Option("--ring", help="The ring file: then the signatures of all sites are checked first.")
+        Path | None,
+        typer.Option(
+            "--ring",
+            help="The ring file: then the signatures of all sites are checked first.",
+            autocompletion=completion.ring_files,
+        ),
     ] = None,
 ) -> None:
     """Make a report of a model: its tables and pictures, who took part, what was disclosed, who has signed.
@@ -110,7 +116,10 @@ def report(
 @model.command(short_help="Check that every site has signed a model.")
 def verify(
     file: File,
-    ring: Annotated[Path, typer.Option("--ring", help="The ring file by which it was fitted.")],
+    ring: Annotated[
+        Path,
+        typer.Option("--ring", help="The ring file by which it was fitted.", autocompletion=completion.ring_files),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Check that every site of a ring has signed the end that a model comes from, and that it follows from what was signed.
@@ -158,12 +167,9 @@ def predict(
     Example:
       roundelay predict model.json new.csv --out predictions.csv
     """
-    try:
-        from roundelay.agents.data.loaded import load_model
-        from roundelay.agents.data.reading import read_frame
-        from roundelay.regression.shown.numbers import printable
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+    from roundelay.agents.data.loaded import load_model
+    from roundelay.agents.data.reading import read_frame
+    from roundelay.shown.numbers import printable
 
     loaded = load_model(file)
     loaded.check_predicts()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from roundelay.shown.provenance import provenance
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -23,7 +25,9 @@ def stdout_console() -> Console:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+    if (
+        not console.file.isatty() and "COLUMNS" not in os.environ
+    ):  # rich takes any file for a terminal under FORCE_COLOR
         console.width = WIDE
     return console
 
@@ -38,6 +42,11 @@ def stderr_console() -> Console:
 def print_json(content: Mapping[str, Any]) -> None:
     """Print strict JSON: a number that is infinite or not a number becomes null."""
     typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_result(content: Mapping[str, Any]) -> None:
+    """Print what was computed as JSON, with a word of how it was made."""
+    print_json({**content, "provenance": provenance()})
 
 
 def plain(value: Any) -> Any:
@@ -60,10 +69,10 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress_lines(unit: str, keep: bool = True) -> Iterator[Tell]:
+def progress_lines(unit: str, keep: bool = True, tenths: bool = False) -> Iterator[Tell]:
     """Bars where somebody watches; elsewhere, as in a log, one line for each piece of work that is finished.
 
-    With `keep=False` nothing is left of them.
+    With `keep=False` nothing is left of them. With `tenths` a log has a line for each tenth of a piece, and the time that is left.
     """
     from rich.progress import (
         BarColumn,
@@ -73,6 +82,7 @@ def progress_lines(unit: str, keep: bool = True) -> Iterator[Tell]:
         TaskID,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
     )
 
     console = stderr_console()
@@ -83,9 +93,16 @@ def progress_lines(unit: str, keep: bool = True) -> Iterator[Tell]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[stage]}", markup=False),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console, transient=not keep, disable=not console.is_terminal) as progress:
+    told: dict[str, int] = {}
+    watched = console.file.isatty()
+    # What is left is reckoned from the last ten minutes.
+    with Progress(
+        *columns, console=console, transient=not keep, disable=not watched, speed_estimate_period=600.0
+    ) as progress:
 
         def tell(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -93,7 +110,13 @@ def progress_lines(unit: str, keep: bool = True) -> Iterator[Tell]:
             stage = f"{unit}, compiling" if done == 0 else unit
             finished = progress.tasks[tasks[what]].finished
             progress.update(tasks[what], completed=done, total=total, stage=stage)
-            if keep and done >= total and not finished and not console.is_terminal:
+            if keep and done >= total and not finished and not watched:
                 console.print(f"{what}: {done} of {total} {unit} done")
+            elif tenths and not watched and 10 * done // total > told.get(what, 10 * done // total):
+                left = progress.tasks[tasks[what]].time_remaining
+                console.print(
+                    f"{what}: {done} of {total} {unit} done" + ("" if left is None else f", about {left:.0f} s left")
+                )
+            told[what] = 10 * done // max(total, 1)
 
         yield tell

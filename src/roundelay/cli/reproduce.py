@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roundelay.cli import options
 from roundelay.cli.exits import kept_if_interrupted
-from roundelay.cli.output import print_json, progress_lines, stdout_console
+from roundelay.cli.output import print_result, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     from roundelay.paper.document import Judged
@@ -26,6 +27,7 @@ def reproduce(
         "out/reproduce"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Three seeds instead of twenty.")] = False,
+    dask: options.OnDask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON instead of a table.")] = False,
 ) -> None:
     """Every figure of the paper and a verdict on each of its claims.
@@ -41,12 +43,15 @@ def reproduce(
     """
     from roundelay.paper.pieces import FULL, QUICK, run_pieces
     from roundelay.paper.report import write_figure, write_files, write_report
+    from roundelay.paper.report.page import plotly_script
     from roundelay.paper.reproduction import all_pieces, assemble, figure_named
 
     effort = QUICK if quick else FULL
     entry = figure_named(figure) if figure is not None else None
+    if entry is None:
+        plotly_script()  # who has none hears it now, and not after an hour
     with kept_if_interrupted("pieces", out / "pieces"), progress_lines("pieces") as tell:
-        found = run_pieces(entry.pieces if entry else all_pieces(), effort, out / "pieces", report=tell)
+        found = run_pieces(entry.pieces if entry else all_pieces(), effort, out / "pieces", report=tell, dask=dask)
         if entry is not None:
             written = write_figure(entry.make(found, effort), out)
         else:
@@ -55,7 +60,7 @@ def reproduce(
             page = write_report(document, out / "report.html")
     if entry is not None:
         if as_json:
-            print_json({"files": [str(path) for path in written]})
+            print_result({"files": [str(path) for path in written]})
         else:
             for path in written:
                 typer.echo(str(path))
@@ -63,7 +68,7 @@ def reproduce(
     if as_json:
         from dataclasses import asdict
 
-        print_json({"claims": [asdict(claim) for claim in document.claims], "report": str(page)})
+        print_result({"claims": [asdict(claim) for claim in document.claims], "report": str(page)})
         return
     _print_claims(document.claims)
     typer.echo(f"The report is {page}; figures are in {out / 'figures'}, all numbers in {out / 'data'}.")

@@ -76,6 +76,8 @@ def read_value(what: str, wanted: Any, text: str) -> Any:
         except ValueError:
             words = "a whole number" if wanted is int else "a number"
             raise ValueError(f"{what} can't be {text!r}: give {words}.") from None
+    if get_origin(wanted) is tuple:
+        return tuple(read_value(what, get_args(wanted)[0], number) for number in text.split(","))
     if get_origin(wanted) is Literal:
         if text not in get_args(wanted):
             raise ValueError(f"{what} can't be {text!r}: use {' or '.join(map(str, get_args(wanted)))}.")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli import options
+from roundelay.cli import completion, options
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
-from roundelay.cli.options import USUAL_PROBLEM, Engine, FileOfRows, FileScene, Scene, conditions_of
-from roundelay.cli.output import print_json, progress_lines
+from roundelay.cli.options import USUAL_PROBLEM, AnyScene, Engine, FileOfRows, Scene, conditions_of
+from roundelay.cli.output import print_result, progress_lines
 
 if TYPE_CHECKING:
     from roundelay.links.conditions import NetworkConditions
@@ -22,7 +22,11 @@ HOPS, ITERATIONS = 20_000, 1_000
 
 def simulate(
     algorithm: Annotated[
-        str, typer.Argument(help="For example sealed-laps, iadmm, piadmm1, wadmm, wpg, extra, coca, lead.")
+        str,
+        typer.Argument(
+            help="For example sealed-laps, iadmm, piadmm1, wadmm, wpg, extra, coca, lead.",
+            autocompletion=completion.algorithms,
+        ),
     ],
     rho: Annotated[float | None, typer.Option(help="ρ, short for --set rho=….")] = None,
     first_order: Annotated[bool, typer.Option("--first-order", help="Short for --set first_order=true.")] = False,
@@ -32,7 +36,12 @@ def simulate(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="An option of the algorithm; may be repeated.",
+            autocompletion=completion.settings,
+        ),
     ] = None,
     problem: options.Problem = USUAL_PROBLEM,
     agents: options.Agents = 100,
@@ -42,6 +51,9 @@ def simulate(
     data: options.Data = None,
     target: options.Target = None,
     site: options.Site = None,
+    split: options.Split = None,
+    positive: options.Positive = None,
+    ridge: options.Ridge = None,
     hops: Annotated[
         int | None, typer.Option(help=f"How many hops a token makes, {HOPS} by default; sealed laps end of themselves.")
     ] = None,
@@ -59,11 +71,14 @@ def simulate(
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
+    links: options.Links = None,
+    awake: options.Awake = None,
     transcript: Annotated[
         bool, typer.Option("--transcript", help="Keep what crossed the links, for roundelay audit.")
     ] = False,
     save: Annotated[Path | None, typer.Option(help="Save the run to this file, for roundelay.load_run.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the error to this file: .png, .svg or .pdf.")] = None,
+    style: options.Style = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run one algorithm on the paper's synthetic data, or on a file of rows, and say what came of it.
@@ -81,6 +96,7 @@ def simulate(
       roundelay simulate lead --set channel=quantised:4 --iterations 500 --latency 0.01
       roundelay simulate sealed-laps --set optimiser=newton --problem logistic
       roundelay simulate iadmm --data patients.csv --target days --site hospital
+      roundelay simulate sealed-laps --data sklearn:digits --problem logistic --ridge 1e-3 --split dirichlet:0.3 --agents 10 --positive 3
     """
     from roundelay.cli.settings import algorithm_named, configured
     from roundelay.cli.summary import print_summary, summary_of
@@ -91,18 +107,18 @@ def simulate(
     if figure is not None:
         from roundelay.plots import check_figure_path
 
-        check_figure_path(figure)
+        check_figure_path(figure, style)
     scene, conditions = (
-        FileOfRows(data, target, site).scene(Scene(problem, agents, density, dim, samples)),
-        conditions_of(loss, noise, latency, compute, resend),
+        FileOfRows(data, target, site, split, positive, ridge).scene(Scene(problem, agents, density, dim, samples)),
+        conditions_of(loss, noise, latency, compute, resend, links, awake),
     )
     length, budget = _length(chosen, hops, iterations), _budget(budget_epsilon, delta)
     run = _run(chosen, scene, length, seed, engine, tolerance, content, conditions, transcript, budget)
     saved = run.save(save) if save is not None else None
-    drawn = _draw(run, figure) if figure is not None else None
+    drawn = _draw(run, figure, style) if figure is not None else None
     summary = summary_of(run, scene, saved, drawn, delta)
     if as_json:
-        print_json(summary)
+        print_result(summary)
     else:
         print_summary(summary)
     raise typer.Exit(EXITS.get(run.stop, 0))
@@ -134,7 +150,7 @@ def _length(chosen: Any, hops: int | None, iterations: int | None) -> tuple[int 
 
 def _run(
     chosen: Any,
-    scene: Scene | FileScene,
+    scene: AnyScene,
     length: tuple[int | None, int | None],
     seed: int,
     engine: Engine,
@@ -160,7 +176,7 @@ def _run(
         )  # fmt: skip
 
 
-def _draw(run: Any, path: Path) -> Path:
+def _draw(run: Any, path: Path, style: str | None) -> Path:
     from roundelay.plots import plot_convergence, save_figure
 
-    return save_figure(plot_convergence({run.algorithm.name: run}), path)
+    return save_figure(plot_convergence(run), path, style)

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from roundelay.cli.options import FileScene, Scene, conditions_in_words
+from roundelay.cli.options import AnyScene, conditions_in_words
 from roundelay.comparison.costs import brief
 from roundelay.engine import Run
 
@@ -20,7 +20,7 @@ ERRORS = ("accuracy", "error", "token_error", "mean_error", "consensus", "object
 
 
 def summary_of(
-    run: Run, scene: Scene | FileScene, saved: Path | None, figure: Path | None, delta: float = 1e-5
+    run: Run, scene: AnyScene, saved: Path | None, figure: Path | None, delta: float = 1e-5
 ) -> dict[str, Any]:
     """The summary as data."""
     algorithm, last = run.algorithm, run.history.iloc[-1]
@@ -29,6 +29,7 @@ def summary_of(
         "family": run.family,
         "options": {field.name: getattr(algorithm, field.name) for field in fields(algorithm)},
         **scene.described(),
+        "data": run.data_in_words,
         "network": conditions_in_words(run.conditions),
         "seed": run.seed,
         "outcome": run.outcome,
@@ -56,7 +57,7 @@ def privacy_of(run: Run, delta: float) -> dict[str, Any]:
     """The guarantee as data, or why there is none; nothing for a method that does not claim to be private in this way."""
     method = run.algorithm.parts()
     facts = getattr(method, "facts", None)
-    if facts is None or facts.perturbation.noise != "x":
+    if getattr(method, "noisy_step", None) is None and (facts is None or facts.perturbation.noise != "x"):
         return {}
     from roundelay.privacy.accounting.budget import ledger_of
     from roundelay.privacy.accounting.guarantee import check_delta
@@ -107,6 +108,7 @@ def _lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (summary["algorithm"], options or "It has no options."),
         ("problem", f"{problem['kind']}: {problem['agents']} agents, {problem['samples']} samples each, dimension {problem['dim']}"),
+        *([("data", summary["data"])] if summary["data"] else []),
         *([("network", summary["network"])] if summary["network"] else []),
         ("outcome", summary["outcome"]),
         ("engine", f"{summary['engine']}: {summary['engine_reason']}"),

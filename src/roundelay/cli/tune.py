@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roundelay.cli import options
+from roundelay.cli import completion, options
 from roundelay.cli.exits import DIVERGED, INTERRUPTED
 from roundelay.cli.options import USUAL_PROBLEM, Engine, Scene, conditions_in_words, conditions_of
-from roundelay.cli.output import print_json, progress_lines, stdout_console
+from roundelay.cli.output import print_result, progress_lines, stdout_console
 
 if TYPE_CHECKING:
     from roundelay.comparison import Tuning
@@ -19,7 +19,12 @@ FIRST_SEED = 1000
 
 
 def tune(
-    algorithm: Annotated[str, typer.Argument(help="Its name, with options after a colon, as in coca:c=0.2,alpha=1.")],
+    algorithm: Annotated[
+        str,
+        typer.Argument(
+            help="Its name, with options after a colon, as in coca:c=0.2,alpha=1.", autocompletion=completion.algorithms
+        ),
+    ],
     parameters: Annotated[
         list[str] | None, typer.Option("--parameter", help="Tune this one; may be repeated. Without it, all are.")
     ] = None,
@@ -37,7 +42,10 @@ def tune(
     noise: options.Noise = None,
     latency: options.Latency = None,
     compute: options.Compute = None,
+    links: options.Links = None,
+    awake: options.Awake = None,
     engine: options.EngineOption = Engine.auto,
+    dask: options.OnDask = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Find good values for the parameters of an algorithm: those that come to a level with the least units.
@@ -56,7 +64,7 @@ def tune(
     chosen = algorithm_from(algorithm)
     scene, conditions = (
         Scene(problem, agents, density, dim, samples),
-        conditions_of(loss, noise, latency, compute, resend),
+        conditions_of(loss, noise, latency, compute, resend, links, awake),
     )
     with progress_lines("evaluations", keep=False) as tell:
         tell(chosen.name, 0, evaluations)
@@ -72,9 +80,10 @@ def tune(
             engine=engine.value,
             parameters=parameters,
             progress=lambda done, total: tell(chosen.name, done, total),
+            dask=dask,
         )
     if as_json:
-        print_json({**scene.described(), "network": conditions_in_words(conditions), **_as_json(result)})
+        print_result({**scene.described(), "network": conditions_in_words(conditions), **_as_json(result)})
     else:
         _print(result, scene.words)
     raise typer.Exit(INTERRUPTED if result.interrupted else DIVERGED if result.diverged else 0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
 
+from roundelay.cli.exits import CommandsOfARing
 from roundelay.cli.ring.accepting import accept, show
 from roundelay.cli.ring.changes import drop, join, renew
 from roundelay.cli.ring.comparing import compare
@@ -16,18 +14,6 @@ from roundelay.cli.ring.planning import plan
 from roundelay.cli.ring.site import identity, init, offer, pause, rekey, resume, stop
 from roundelay.cli.ring.status import status
 from roundelay.cli.ring.up import up
-
-
-class CommandsOfARing(TyperGroup):
-    """Commands that say in a sentence which package they lack."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except ImportError as error:
-            raise ValueError(str(error)) from None
-
 
 ring = typer.Typer(name="ring", cls=CommandsOfARing, no_args_is_help=True, rich_markup_mode=None)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roundelay.cli import completion
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import read_plan
@@ -19,7 +20,10 @@ def compare(
         list[Path],
         typer.Argument(metavar="FOLDER…", help="The run's folder of each site that agrees: oslo/runs/<run id>."),
     ],
-    ring: Annotated[Path, typer.Option("--ring", help="The ring file of the run's last epoch.")],
+    ring: Annotated[
+        Path,
+        typer.Option("--ring", help="The ring file of the run's last epoch.", autocompletion=completion.ring_files),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Hold the journals of several sites against each other, and name who handed over or told what it should not have.

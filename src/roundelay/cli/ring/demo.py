@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from roundelay.cli.output import stderr_console, stdout_console
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json, stderr_console, stdout_console
 from roundelay.cli.ring.planning import algorithm_for, usual_tolerance
 from roundelay.cli.ring.up import NAMES, Incident, run_all
 from roundelay.kernels import Vector
@@ -32,7 +35,7 @@ class Shown(NamedTuple):
     """What came of one run, for the table: how far it is from the pooled fit, and what it cost and gave away."""
 
     name: str
-    laps: str
+    laps: int
     hops: int
     bytes: int
     seconds: float
@@ -45,6 +48,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the sites' folders go; what is there is replaced.")] = Path(
         "out/ring-demo"
     ),
+    as_json: AsJson = False,
 ) -> None:
     """Five sites fit one model to the diabetes data, which stay where they are: twice, and each time one of them is killed.
 
@@ -67,19 +71,20 @@ def demo(
     parts = [[rows[row] for row in part] for part in uneven_parts(len(rows), SITES, seed=0)]
     if folder.exists():
         shutil.rmtree(folder)
+    say = partial(typer.echo, err=as_json)  # what is told on the way is no result
     task = fit_by_all_others(header, "progression", "least_squares")
     sites = dict(zip(NAMES, parts, strict=False))
     token = prepare_ring(folder, header, sites, task, PIADMM1(rho=0.3, start=SealedStart()), Stopping(1e-9))
     sizes = ", ".join(f"{seat.name} {seat.rows}" for seat in token.seats)
-    typer.echo(f"{SITES} sites with {len(rows)} patients ({sizes}) fit one linear model. No row leaves its site.")
+    say(f"{SITES} sites with {len(rows)} patients ({sizes}) fit one linear model. No row leaves its site.")
     pooled = _pooled(rows)
 
-    typer.echo("\nFirst as in the paper: a token goes round, and each site changes it (PI-ADMM1).")
+    say("\nFirst as in the paper: a token goes round, and each site changes it (PI-ADMM1).")
     victim = token.seats[VICTIM]
     in_the_middle = Incident(victim, lambda now: now["hop"] >= KILL_AT, lambda: _cut_the_power(token, victim))
-    first = _run("PI-ADMM1", token, in_the_middle, pooled)
+    first = _run("PI-ADMM1", token, in_the_middle, pooled, say)
 
-    typer.echo("\nThen by sealed laps, the default: in each lap all sites add up one answer, under masks that cancel.")
+    say("\nThen by sealed laps, the default: in each lap all sites add up one answer, under masks that cancel.")
     method = algorithm_for(task, SITES, "SealedLaps", None, ())
     sealed = token.another("sealed", method, Stopping(usual_tolerance(method)))
     victim = sealed.seats[VICTIM]
@@ -93,15 +98,25 @@ def demo(
         _cut_the_power(sealed, victim)
 
     with_the_baton = Incident(victim, lambda now: now["token_here"], while_it_holds_the_baton)
-    stay = sys.stdin.isatty() and sys.stdout.isatty()
-    second = _run("sealed laps", sealed, with_the_baton, pooled, stay)
+    stay = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    second = _run("sealed laps", sealed, with_the_baton, pooled, say, stay)
 
-    _coefficients(sealed, header, pooled)
-    _side_by_side((first, second))
-    typer.echo(f"{first.wire}\n{second.wire}")
-    typer.echo("A ring on data of your own: roundelay ring up --help.")
+    fitted = _coefficients(sealed, header, pooled)
+    if as_json:
+        print_json(
+            {
+                "coefficients": [one._asdict() for one in fitted],
+                "runs": [_content(run) for run in (first, second)],
+                "folder": str(folder),
+            }
+        )
+    else:
+        _print_coefficients(fitted)
+        _side_by_side((first, second))
+    say(f"{first.wire}\n{second.wire}")
+    say("A ring on data of your own: roundelay ring up --help.")
     if max(first.difference, second.difference) > ASKED_FOR:
-        typer.echo(f"NOT ALL AGREE with the pooled fit (asked for: {ASKED_FOR:.0e}).")
+        say(f"NOT ALL AGREE with the pooled fit (asked for: {ASKED_FOR:.0e}).")
         raise typer.Exit(1)
 
 
@@ -112,7 +127,14 @@ def _cut_the_power(rehearsal: Rehearsal, victim: Seat) -> None:
     rehearsal.start(victim)
 
 
-def _run(name: str, rehearsal: Rehearsal, incident: Incident, pooled: Vector, stay: bool = False) -> Shown:
+def _run(
+    name: str,
+    rehearsal: Rehearsal,
+    incident: Incident,
+    pooled: Vector,
+    say: Callable[[str], None],
+    stay: bool = False,
+) -> Shown:
     """Let the sites fit the model, while the wire is tapped, and see what came of it."""
     from roundelay.agents.site.taking_part import read_privacy
 
@@ -122,14 +144,14 @@ def _run(name: str, rehearsal: Rehearsal, incident: Incident, pooled: Vector, st
         run_all(rehearsal, incident, stay)
     seconds = time.monotonic() - began
     about = rehearsal.models()[0].about
-    typer.echo(about.reason)
+    say(about.reason)
     batons = _hand_overs(rehearsal)
     once = sorted(one.k for one in batons) == list(range(len(batons)))
     words = "each once, none lost" if once else "BUT NOT EACH ONCE"
-    typer.echo(f"{incident.seat.name} was killed on the way: the journals have {len(batons):,} hand-overs, {words}.")
+    say(f"{incident.seat.name} was killed on the way: the journals have {len(batons):,} hand-overs, {words}.")
     return Shown(
         name,
-        f"{about.questions} laps" if about.questions else "",
+        about.questions,
         len(batons),
         sum(len(one.sent) + one.beside for one in batons),
         seconds,
@@ -198,17 +220,38 @@ def _hand_overs(rehearsal: Rehearsal) -> list[_HandOver]:
     return found
 
 
-def _coefficients(rehearsal: Rehearsal, header: list[str], pooled: Vector) -> None:
+class Coefficient(NamedTuple):
+    """One as the ring has it, and as the fit on the pooled data has it."""
+
+    name: str
+    ring: float
+    pooled: float
+    largest_difference: float
+
+
+def _coefficients(rehearsal: Rehearsal, header: list[str], pooled: Vector) -> list[Coefficient]:
     """Every coefficient at every site against the fit on the pooled data."""
+    models = _models(rehearsal)
+    return [
+        Coefficient(name, models[0][place], truth, max(abs(model[place] - truth) for model in models))
+        for place, (name, truth) in enumerate(zip([*header[:-1], "intercept"], pooled.tolist(), strict=True))
+    ]
+
+
+def _content(run: Shown) -> dict[str, Any]:
+    """A run for machines."""
+    privacy = None if run.privacy is None else asdict(run.privacy)
+    return {**run._asdict(), "privacy": privacy}
+
+
+def _print_coefficients(fitted: list[Coefficient]) -> None:
     from rich.table import Table
 
-    models = _models(rehearsal)
     shown = Table(show_edge=False, pad_edge=False)
     for column in ("", "the ring", "pooled data", "largest difference of any site"):
         shown.add_column(column, justify="left" if not column else "right")
-    for place, (name, truth) in enumerate(zip([*header[:-1], "intercept"], pooled.tolist(), strict=True)):
-        apart = max(abs(model[place] - truth) for model in models)
-        shown.add_row(name, f"{models[0][place]:.6f}", f"{truth:.6f}", f"{apart:.1e}")
+    for one in fitted:
+        shown.add_row(one.name, f"{one.ring:.6f}", f"{one.pooled:.6f}", f"{one.largest_difference:.1e}")
     typer.echo("\nThe model of the sealed laps:")
     stdout_console().print(shown)
 
@@ -221,7 +264,7 @@ def _side_by_side(runs: tuple[Shown, Shown]) -> None:
     shown.add_column("")
     for run in runs:
         shown.add_column(run.name, justify="right")
-    shown.add_row("hand-overs", *(f"{run.hops:,}" + f" ({run.laps})" * bool(run.laps) for run in runs))
+    shown.add_row("hand-overs", *(f"{run.hops:,}" + f" ({run.laps} laps)" * bool(run.laps) for run in runs))
     shown.add_row("bytes handed over", *(f"{run.bytes:,}" for run in runs))
     shown.add_row("seconds, starting included", *(f"{run.seconds:.1f}" for run in runs))
     shown.add_row("largest error of a coefficient", *(f"{run.difference:.0e}" for run in runs))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roundelay.cli import completion
+
 if TYPE_CHECKING:
     from roundelay.agents.agreement.invitations import Invitation
     from roundelay.agents.agreement.plan import RingPlan
@@ -17,7 +19,7 @@ Folder = Annotated[Path, typer.Option("--folder", help="The folder with this sit
 SignersFolder = Annotated[
     Path, typer.Option("--folder", help="The folder of the site that signs; it must be a member.")
 ]
-RingFile = Annotated[Path, typer.Argument(metavar="RING", help="The ring file.")]
+RingFile = Annotated[Path, typer.Argument(metavar="RING", help="The ring file.", autocompletion=completion.ring_files)]
 Links = Annotated[
     Path | None,
     typer.Option(help="A file with two names a line, the sites that can reach each other; without it all can."),

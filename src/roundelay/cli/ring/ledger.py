@@ -13,9 +13,6 @@ from roundelay.cli.ring.files import Folder
 if TYPE_CHECKING:
     from roundelay.agents.agreement.ledger import Added, Ledger, Spent
 
-# At which ε is told.
-DELTA = 1e-6
-
 
 def ledger(folder: Folder, as_json: AsJson = False) -> None:
     """Say to which sums a site has added: when, with whom, about what, on how many rows; and check that nobody changed it.
@@ -28,7 +25,7 @@ def ledger(folder: Folder, as_json: AsJson = False) -> None:
       roundelay ring ledger --folder oslo
     """
     from roundelay.agents.agreement.identity import load_identity
-    from roundelay.agents.agreement.ledger import LedgerError, read_ledger, spent
+    from roundelay.agents.agreement.ledger import DELTA, LedgerError, read_ledger, spent
     from roundelay.agents.site.bookkeeping import lost_sums
 
     load_identity(folder)  # a folder that is none of a site's has no ledger, which must not read as an empty one
@@ -110,6 +107,8 @@ def _overruled(read: Ledger, one: Added) -> tuple[str, ...]:
 
 
 def _epsilon_in_words(cost: Spent) -> str:
+    from roundelay.agents.agreement.ledger import DELTA
+
     return f"ε = {cost.epsilon(DELTA):.3g} at δ = {DELTA:g}, ρ = {cost.rho:.3g}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roundelay.cli import completion
 from roundelay.cli.options import AsJson
 from roundelay.cli.ring.files import Links, Out, SignersFolder, read_invitations, read_links, sign_plan
 from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
@@ -47,6 +48,7 @@ Fit = Annotated[
     typer.Option(
         "--task",
         help="Without a formula: least_squares, logistic, or another package's problem, for a token or a promise of ε.",
+        autocompletion=completion.tasks,
     ),
 ]
 
@@ -80,12 +82,20 @@ def plan(
     folds: Folds = 0,
     algorithm: Annotated[
         str,
-        typer.Option(help="SealedLaps, which shows nobody anything but sums; or a method with one token, as PIADMM1."),
+        typer.Option(
+            help="SealedLaps, which shows nobody anything but sums; or a method with one token, as PIADMM1.",
+            autocompletion=completion.algorithms,
+        ),
     ] = "SealedLaps",
     rho: Annotated[float | None, typer.Option(help="ρ of a method with a token, short for --set rho=….")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="An option of the algorithm; may be repeated.",
+            autocompletion=completion.settings,
+        ),
     ] = None,
     tolerance: Annotated[
         float | None, typer.Option(help="Stop within this of the best fit; 0 for never. Usually left out.")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from roundelay.cli import completion
+
 if TYPE_CHECKING:
     from roundelay.agents.agreement.invitations import Invitation
     from roundelay.agents.agreement.plan import Missing, Task
@@ -28,7 +30,8 @@ Family = Annotated[
     str | None,
     typer.Option(
         help="gaussian, binomial, poisson, gamma, multinomial or cox; by default what the response looks like: binomial of two levels or 0 and 1, "
-        "multinomial of more, cox of Surv(time, event), else gaussian."
+        "multinomial of more, cox of Surv(time, event), else gaussian.",
+        autocompletion=completion.families,
     ),
 ]
 Link = Annotated[str, typer.Option(help="The link, where it is not the family's usual one: log or probit of binomial.")]

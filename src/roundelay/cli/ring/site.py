@@ -35,7 +35,7 @@ def init(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A CSV or Parquet file: its columns go into the invitation, with what kind of values they have, and no row."
+            help="A CSV or Parquet file, or a folder of Parquet files: its columns go into the invitation, with what kind of values they have, and no row."
         ),
     ] = None,
     columns: Names = None,
@@ -95,7 +95,7 @@ def init(
 
 def offer(
     folder: Folder,
-    data: Annotated[Path, typer.Option(help="A CSV or Parquet file, as for init.")],
+    data: Annotated[Path, typer.Option(help="A CSV or Parquet file or a folder, as for init.")],
     columns: Names = None,
     address: Annotated[
         str | None, typer.Option(help="host:port or relay://host:port, as for init; by default the old one.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roundelay.cli import completion
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import Folder, read_plan
@@ -21,7 +22,12 @@ DOWN = 1
 def status(
     folder: Folder,
     ring: Annotated[
-        Path | None, typer.Argument(metavar="[RING]", help="The ring file of the run; by default the latest run.")
+        Path | None,
+        typer.Argument(
+            metavar="[RING]",
+            help="The ring file of the run; by default the latest run.",
+            autocompletion=completion.ring_files,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from roundelay.cli.output import stderr_console
+from roundelay.cli import completion
+from roundelay.cli.options import AsJson
+from roundelay.cli.output import print_json, stderr_console
 from roundelay.cli.ring.planning import algorithm_for, usual_tolerance
 from roundelay.cli.ring.promising import USUAL_DELTA, Bounds, Delta, Epsilon, LeaveOut, LongestRow, promised
 from roundelay.cli.ring.regressing import Asked, Family, Text
-from roundelay.cli.ring.words import print_coefficients
+from roundelay.cli.ring.words import model_content, print_coefficients
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.plan import Task
@@ -33,9 +35,16 @@ def up(
     ] = None,
     agents: Annotated[int, typer.Option(min=2, max=50, help="How many sites.")] = 5,
     task: Annotated[
-        str, typer.Option(help="What is fitted: least_squares, logistic, or another package's problem.")
+        str,
+        typer.Option(
+            help="What is fitted: least_squares, logistic, or another package's problem.",
+            autocompletion=completion.tasks,
+        ),
     ] = "least_squares",
-    algorithm: Annotated[str, typer.Option(help="SealedLaps, or a method with one token, as PIADMM1.")] = "SealedLaps",
+    algorithm: Annotated[
+        str,
+        typer.Option(help="SealedLaps, or a method with one token, as PIADMM1.", autocompletion=completion.algorithms),
+    ] = "SealedLaps",
     rho: Annotated[float | None, typer.Option(help="ρ of a method with a token, in standardised units.")] = None,
     ridge: Annotated[float, typer.Option(help="λ of the ridge λ/2 ‖coefficients‖².")] = 0.0,
     lasso: Annotated[float, typer.Option(help="λ of λ‖coefficients‖₁.")] = 0.0,
@@ -46,6 +55,7 @@ def up(
     leave_out: LeaveOut = 1,
     longest_row: LongestRow = None,
     folder: Annotated[Path, typer.Option(help="Where the sites' folders go; it must not exist.")] = Path("out/ring"),
+    as_json: AsJson = False,
 ) -> None:
     """Try a whole ring on this machine: one process a site, with keys, certificates and journals of its own.
 
@@ -91,9 +101,19 @@ def up(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     run_all(rehearsal)
-    for seat, stored in zip(rehearsal.seats, rehearsal.models(), strict=True):
-        typer.echo(f"{seat.name}, {seat.rows:,} rows: {stored.about.reason}")
-    stored = rehearsal.models()[0]
+    models = rehearsal.models()
+    stored = models[0]
+    if as_json:
+        sites = [
+            {"name": seat.name, "rows": seat.rows, "folder": str(seat.folder), "reason": model.about.reason}
+            for seat, model in zip(rehearsal.seats, models, strict=True)
+        ]
+        print_json(
+            {"folder": str(folder), "sites": sites, **model_content(stored.model, stored.result, stored.about.privacy)}
+        )
+        return
+    for seat, model in zip(rehearsal.seats, models, strict=True):
+        typer.echo(f"{seat.name}, {seat.rows:,} rows: {model.about.reason}")
     if stored.result is None:
         print_coefficients(stored.model, stored.about.privacy)
     else:

@@ -13,15 +13,21 @@ from roundelay.cli.output import print_json
 
 if TYPE_CHECKING:
     from roundelay.agents.agreement.ledger import Finding
-    from roundelay.agents.agreement.plan import RingPlan
     from roundelay.agents.agreement.ringfile import SignedPlan
     from roundelay.agents.data.models import Model, PrivacyNotes
+    from roundelay.regression.result import Result
 
 
 def print_plan(signed: SignedPlan, new: Sequence[str] = (), site: str | None = None) -> None:
     """Who takes part, what is fitted and how, what others learn of a site by it, what to think of, and what is new."""
     from roundelay.agents.agreement.identity import expiry, fingerprint
-    from roundelay.agents.site.verdict import verdict
+    from roundelay.agents.site.verdict import (
+        method_in_words,
+        promise_in_words,
+        stop_in_words,
+        verdict,
+        way_in_words,
+    )
 
     plan = signed.plan
     typer.echo(f"Run {plan.run}, epoch {plan.epoch}, signed by {signed.signed_by}.")
@@ -31,15 +37,15 @@ def print_plan(signed: SignedPlan, new: Sequence[str] = (), site: str | None = N
         typer.echo(f"  {member.name}, {member.address or 'no address, it dials the others'}")
         typer.echo(f"    fingerprint {fingerprint(member.certificate)}")
         typer.echo(f"    good until {expiry(member.certificate):%Y-%m-%d}")
-    typer.echo(f"\nThe baton goes {_way(plan)}.")
+    typer.echo(f"\nThe baton goes {way_in_words(plan)}.")
     typer.echo(f"It fits {plan.task.in_words}.")
     if plan.task.regression is not None:
         _print_list("Of the data it uses:", [column.in_words for column in plan.task.regression.columns])
         typer.echo()
-    typer.echo(_method_in_words(plan))
+    typer.echo(method_in_words(plan))
     if plan.noise is not None:
-        typer.echo(_promise_in_words(plan))
-    typer.echo(_stop_in_words(plan))
+        typer.echo(promise_in_words(plan))
+    typer.echo(stop_in_words(plan))
     says = verdict(plan, None if site is None else plan.number_of(site))
     _print_list("What others learn of your site:", says.learned)
     _print_list("What to think of:", says.risks)
@@ -130,6 +136,16 @@ def print_written(signed: SignedPlan, out: Path, folder: Path, as_json: bool) ->
     typer.echo(f"  roundelay ring accept {out.name} --folder …")
 
 
+def model_content(model: Model, result: Result | None, privacy: PrivacyNotes | None) -> dict[str, Any]:
+    """A model for machines."""
+    return {
+        "result": None if result is None else dataclasses.asdict(result),
+        "privacy": None if privacy is None else dataclasses.asdict(privacy),
+        "coefficients": dict(model.coefficients),
+        "intercept": model.intercept,
+    }
+
+
 def print_coefficients(model: Model, privacy: PrivacyNotes | None = None) -> None:
     """A model, a line a coefficient; under a promise of ε with the standard deviation that noise has given it."""
     lines = [*model.coefficients, *([] if model.kind == "custom" else [("intercept", model.intercept)])]
@@ -140,46 +156,3 @@ def print_coefficients(model: Model, privacy: PrivacyNotes | None = None) -> Non
         typer.echo(f"  {name:<24} {value: .6g}" + (f"  ± {noise[name]:.2g} by noise" if name in noise else ""))
     if privacy is not None:
         typer.echo(f"The model keeps {privacy.words}")
-
-
-def _promise_in_words(plan: RingPlan) -> str:
-    """What is promised, and against whom."""
-    promise, noise = plan.task.promise, plan.noise
-    assert promise is not None and noise is not None
-    return (
-        f"Every record is promised ε = {promise.epsilon:g} at δ = {promise.delta:g}, where neighbouring means one record more or less "
-        f"(ρ = {noise.rho:.4g}): a row counts up to the length {noise.clip_row:g}, every site adds its share of the noise under the masks, and "
-        f"no other sums are formed. It holds against everybody as long as no more than {noise.leave_out} of the {plan.agents} sites leave "
-        f"their noise out or work together; against the {plan.agents - 1} others together a site has its own share alone."
-    )
-
-
-def _way(plan: RingPlan) -> str:
-    if not plan.on_cycle:
-        return f"on a random walk over {len(plan.links)} links"
-    names = [plan.members[number].name for number in plan.order]
-    return f"{' – '.join((*names, names[0]))}"
-
-
-def _method_in_words(plan: RingPlan) -> str:
-    """How it is fitted, and what that shows to whom."""
-    if plan.choice is None:
-        return f"A token goes round, which each site changes. Those who know the method read: {plan.algorithm!r}."
-    regulariser = plan.algorithm.regulariser
-    with_it = "" if regulariser.is_zero else f" The model is subject to {regulariser!r}."
-    return (
-        f"In each lap all sites add up one answer, each under masks that cancel; nobody sees anything but the sum over all sites. "
-        f"{plan.choice.words}{with_it}"
-    )
-
-
-def _stop_in_words(plan: RingPlan) -> str:
-    if plan.noise is not None:
-        return f"It stops after {plan.noise.laps_in_words}, and one that tells the model."
-    if plan.choice is not None:
-        return f"It stops at the best fit, or after {plan.stopping.questions} questions at the latest."
-    if plan.stopping.tolerance is None:
-        return f"It stops after {plan.stopping.hops} hops."
-    return (
-        f"It stops when every site is content within {plan.stopping.tolerance:g}, or after {plan.stopping.hops} hops."
-    )
