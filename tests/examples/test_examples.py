@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -91,17 +92,39 @@ def _tumours() -> tuple[Any, Any]:
 
 
 def test_every_example_is_tested() -> None:
+    """messy_hospitals in tests/agents/soak.py, since test_messy_files.py has its faults, and a tutorial its commands."""
     assert {path.stem for path in FOLDER.glob("*.py")} == {
         "compare_methods",
         "huber_problem",
+        "median_by_token",
         "messy_hospitals",
+        "network_over_agents",
+        "other_protocols",
         "own_token_method",
         "pipeline_over_sites",
         "real_network",
+        "tour_bound",
         "unequal_hospitals",
+        "unequal_labels",
         "what_leaks",
         "why_no_memory",
     }
+
+
+def test_a_median_is_found_by_exact_steps_and_not_by_gradients(tmp_path: Path) -> None:
+    figure = tmp_path / "median.png"
+    errors = example("median_by_token").main(2500, str(figure), "python")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    token = errors.pop("I-ADMM, exact steps")
+    assert token < 1e-6 and min(errors.values()) > 1e-4
+
+
+def test_no_tour_is_below_its_bound_and_random_draws_are(tmp_path: Path) -> None:
+    figure = tmp_path / "bound.png"
+    nearest = example("tour_bound").main(1500, str(figure), "python")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    for name, ratio in nearest.items():
+        assert abs(ratio - 1.0) < 1e-9 if "tour" in name else ratio < 0.97
 
 
 def test_members_with_a_memory_are_betrayed_by_their_sum(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +139,17 @@ def test_without_memory_the_same_sums_tell_nothing_of_a_member() -> None:
     """The control: answers that follow from the point and the data alone leave the null space θ_a + θ_b."""
     sealed = rl.identifiable(rl.SealedLaps(rl.LBFGS()), agents=3, colluders=0, visits=60)
     assert sealed["H"].numbers == 0 and sealed["sum of H"].wholly
+
+
+def test_other_protocols_give_a_small_site_away_and_sealed_laps_do_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shares = example("other_protocols").single_rows((1,), 3, 1)
+    assert [share for name, share in shares.items() if "sealed" not in name] == [[1.0]] * 4
+    assert [share for name, share in shares.items() if "sealed" in name] == [[0.0]] * 2
+    example("other_protocols").draw((1,), 3, shares, 1, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert "| pda ODAL | weighted | 1 |" in capsys.readouterr().out
 
 
 def test_what_leaks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,10 +170,20 @@ def test_what_leaks(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(rows["I-ADMM, sealed start"][hessian]) < 1e-6
 
 
-def test_messy_hospitals_come_to_a_signed_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Real commands and real agents; the script itself stops where a fault is not refused in words, or a command fails."""
-    pytest.importorskip("grpc", reason="a ring of real agents needs the extra ring")
-    report = example("messy_hospitals").main(tmp_path)
-    page, printed = report.read_text("utf-8"), capsys.readouterr().out
-    assert "over 3" in page and "C(smoker)[T.current]" in page and "Narvik" in page
-    assert "All 4 sites have signed this model" in printed and printed.count("$ roundelay model") == 2
+def test_sums_do_not_notice_how_rows_are_divided_and_others_pay_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = example("unequal_labels").main()
+    evenly, unequal = found["evenly"], found["Dirichlet(0.1)"]
+    assert len({costs["Sealed laps"] for costs in found.values()}) == 1
+    assert unequal["I-ADMM"] > 1.3 * evenly["I-ADMM"] and unequal["NIDS"] > 1.5 * evenly["NIDS"]
+    assert "digits of 4 × 4, 1,797 rows, 10 agents, Dirichlet(0.1), seed 0" in capsys.readouterr().out
+
+
+def test_a_network_over_agents_with_unequal_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    figure = tmp_path / "network.png"
+    found = example("network_over_agents").main(units=400, figure=str(figure))
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr().out
+    line, alone = (float(one) for one in re.findall(r"([\d.]+)%", printed)[:2])
+    assert line > 95.0 > alone
+    assert found["WPG"] > 0.9 and max(found["WPG"], found["sealed laps (L-BFGS)"]) > 0.92

@@ -34,14 +34,14 @@ def huber() -> Iterator[Any]:
 @pytest.fixture
 def problem(huber: Any) -> Any:
     features, targets, _ = huber.sites(agents=4, samples=9)
-    return huber.Huber([*features[:3], features[3][:2]], [*targets[:3], targets[3][:2]], 0.7, 0.05, "rows")
+    return huber.OwnHuber([*features[:3], features[3][:2]], [*targets[:3], targets[3][:2]], 0.7, 0.05, "rows")
 
 
 @pytest.mark.parametrize("engine", ["python", "compiled"])
 def test_both_methods_end_at_the_minimiser(huber: Any, engine: str, capsys: pytest.CaptureFixture[str]) -> None:
     errors = huber.main(engine)
     assert set(errors) == {"I-ADMM", "NIDS"} and max(errors.values()) < 1e-12
-    assert "Huber(8 agents, 240 rows, p = 3)" in capsys.readouterr().out
+    assert "OwnHuber(8 agents, 240 rows, p = 3)" in capsys.readouterr().out
 
 
 def test_the_gradient_is_the_slope_that_differences_show(problem: Any) -> None:
@@ -66,7 +66,7 @@ def test_the_optimum_balances_the_gradients(problem: Any) -> None:
 def test_the_optimum_is_found_from_far_away_and_among_straight_lines(huber: Any) -> None:
     """At x = 0 no record is within δ, so that there is no curvature at all."""
     features, targets, truth = huber.sites(seed=3)
-    far = huber.Huber(features, targets + 1e3 * features[..., 0], 1e-3)
+    far = huber.OwnHuber(features, targets + 1e3 * features[..., 0], 1e-3)
     assert (far.hessian(0, np.zeros(3)) == 0.0).all()
     scale = sum(np.linalg.norm(far.gradient(agent, np.zeros(3))) for agent in range(far.agents))
     assert np.linalg.norm(total_gradient(far, far.optimum)) <= 1e-10 * scale
@@ -108,8 +108,8 @@ def test_an_audit_says_what_it_can(problem: Any) -> None:
 
 def test_a_ring_of_processes_does_what_the_simulator_does(huber: Any, tmp_path: Path) -> None:
     features, targets, _ = huber.sites(agents=4, samples=6, dim=2)
-    problem, algorithm = huber.Huber(features, targets, 0.7), rl.PIADMM1(rho=1.0)
-    own = [huber.Huber([block], [answers], 0.7) for block, answers in zip(features, targets, strict=True)]
+    problem, algorithm = huber.OwnHuber(features, targets, 0.7), rl.PIADMM1(rho=1.0)
+    own = [huber.OwnHuber([block], [answers], 0.7) for block, answers in zip(features, targets, strict=True)]
     ring = make_ring(tmp_path, own, algorithm, Stopping(None, 41), rl.ring(4), seed=11)
     ring.run()
     check_same(ring, simulated(algorithm, problem, rl.ring(4), 41, 11))
@@ -118,14 +118,14 @@ def test_a_ring_of_processes_does_what_the_simulator_does(huber: Any, tmp_path: 
 
 def test_a_ring_file_may_name_it(huber: Any) -> None:
     """The sites' functions add up to the pooled fit; the intercept is a column of ones."""
-    task = Task("huber", (Column("a", "mm"), Column("b"), Column("c", "km")), Column("t"), ridge=0.1)
+    task = Task("own_huber", (Column("a", "mm"), Column("b"), Column("c", "km")), Column("t"), ridge=0.1)
     tables = shares(2)
     standard = standard_by_sums(tables)
     problems = [own_problem(task, table, standard, len(tables)) for table in tables]
-    assert task.dim == 4 and all(type(one) is huber.Huber for one in problems)
+    assert task.dim == 4 and all(type(one) is huber.OwnHuber for one in problems)
     features = [problem.rows.features for problem in problems]
     rows = sum(len(block) for block in features)
-    pooled = huber.Huber(
+    pooled = huber.OwnHuber(
         [np.concatenate(features)], [np.concatenate([one.rows.targets for one in problems])], ridge=0.1
     )
     assert rows == standard.rows
@@ -137,4 +137,6 @@ def test_a_ring_file_may_name_it(huber: Any) -> None:
 
 
 def test_it_says_how_large_it_is_and_shows_no_data(problem: Any) -> None:
-    assert repr(problem) == "Huber(4 agents, 29 rows, p = 3)" and repr(problem.rows) == "Rows(4 agents, 29 rows, p = 3)"
+    assert (
+        repr(problem) == "OwnHuber(4 agents, 29 rows, p = 3)" and repr(problem.rows) == "Rows(4 agents, 29 rows, p = 3)"
+    )
