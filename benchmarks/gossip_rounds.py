@@ -6,6 +6,8 @@ faster of the two. `make bench` runs it.
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -13,9 +15,12 @@ from typing import Any
 
 import numba
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 from scipy import sparse
 
 import roundelay as rl
+from peers.with_numpy import dadmm, dgd, extra
 from roundelay.engine.assemble import gossip_assembly, prepare
 from roundelay.engine.checks import Options, marks_of
 from roundelay.engine.gossip_run import new_gossip_state
@@ -24,43 +29,6 @@ AGENTS, DENSITY, DIM = 100, 0.3, 2
 ROUNDS, REPEATS = 20_000, 9
 CONDITIONS = rl.NetworkConditions(loss=rl.BernoulliLoss(0.1), noise=1e-3)
 STRICT = {"error_model": "numpy", "fastmath": False}
-
-
-# ---------------------------------------------------------------- NumPy, by hand
-
-
-def numpy_dgd(w: Any, h: Any, b: Any, alpha: float, rounds: int) -> Any:
-    """x⁺ = Wx − α(Hx − b)."""
-    x = np.zeros_like(b)
-    for _ in range(rounds):
-        x = w @ x - alpha * (np.einsum("npq,nq->np", h, x) - b)
-    return x
-
-
-def numpy_extra(w: Any, h: Any, b: Any, alpha: float, rounds: int) -> Any:
-    """x^{k+2} = (I + W)x^{k+1} − ½(I + W)x^k − α(g^{k+1} − g^k)."""
-    before = np.zeros_like(b)
-    slope_before = np.einsum("npq,nq->np", h, before) - b
-    mixed_before = w @ before
-    x = mixed_before - alpha * slope_before
-    for _ in range(rounds - 1):
-        mixed, slope = w @ x, np.einsum("npq,nq->np", h, x) - b
-        new = x + mixed - 0.5 * (before + mixed_before) - alpha * (slope - slope_before)
-        before, x, mixed_before, slope_before = x, new, mixed, slope
-    return x
-
-
-def numpy_dadmm(adjacency: Any, h: Any, b: Any, c: float, rounds: int) -> Any:
-    """x⁺ = (H + 2cd)⁻¹(b + c(d·x + Ax) − λ), λ⁺ = λ + c(d·x⁺ − Ax⁺)."""
-    degree = np.asarray(adjacency.sum(axis=1)).reshape(-1, 1)
-    inverse = np.linalg.inv(h + 2.0 * c * degree[:, :, None] * np.eye(h.shape[1]))
-    x, multiplier = np.zeros_like(b), np.zeros_like(b)
-    heard = adjacency @ x
-    for _ in range(rounds):
-        x = np.einsum("npq,nq->np", inverse, b + c * (degree * x + heard) - multiplier)
-        heard = adjacency @ x
-        multiplier += c * (degree * x - heard)
-    return x
 
 
 # ---------------------------------------------------------------- compiled, by hand
@@ -175,24 +143,35 @@ def of_engine(algorithm: Any, problem: Any, network: Any, conditions: Any) -> Ca
 
 def main() -> None:
     """Measure and print."""
-    side_by_side()
-    many_agents()
-
-
-def many_agents() -> None:
-    """10,000 agents of degree 10: the time of a round, and the memory of a run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args()
+    methods, sizes = side_by_side(), many_agents()
+    if options.json:
+        print(json.dumps({"repeats": REPEATS, "methods": methods, "sizes": sizes}, indent=1))
+        return
+    print(f"One round, N={AGENTS}, p={DIM}; µs, the best of {REPEATS} runs in turns")
+    for method in methods:
+        print(method["method"])
+        for label, microseconds in method["microseconds"].items():
+            print(f"  {label:32s} {microseconds:7.2f}   {microseconds / method['fastest_by_hand']:5.2f}")
     print("D-ADMM, p=2, ten rounds, degree 10")
+    for size in sizes:
+        print(f"  N={size['agents']:6,}: {size['bytes_a_link']:6.0f} bytes a link")
+
+
+def many_agents() -> list[dict[str, Any]]:
+    """Agents of degree 10: the memory of a run."""
+    sizes = []
     for agents in (2_500, 5_000, 10_000):
         problem, network = rl.paper_least_squares(agents=agents, samples=5), ring_of_neighbours(agents, 5)
         rl.simulate(rl.DADMM(), problem, network, iterations=1, conditions=CONDITIONS, progress=False)
         tracemalloc.start()
-        began = time.perf_counter()
         rl.simulate(rl.DADMM(), problem, network, iterations=10, conditions=CONDITIONS, progress=False)
-        seconds, (_, peak) = time.perf_counter() - began, tracemalloc.get_traced_memory()
+        _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        print(
-            f"  N={agents:6,}, {len(network.edges):6,} links: {seconds:.2f} s in all, {peak / len(network.edges):6.0f} bytes a link"
-        )
+        sizes.append({"agents": agents, "bytes_a_link": peak / len(network.edges)})
+    return sizes
 
 
 def ring_of_neighbours(agents: int, reach: int) -> rl.Network:
@@ -202,8 +181,8 @@ def ring_of_neighbours(agents: int, reach: int) -> rl.Network:
     return rl.Network(agents, np.column_stack([first, second]))
 
 
-def side_by_side() -> None:
-    """Each method by hand and by Roundelay."""
+def side_by_side() -> list[dict[str, Any]]:
+    """Each method by hand and by Roundelay: what a round takes."""
     problem, network = rl.paper_least_squares(agents=AGENTS, dim=DIM), rl.random_network(AGENTS, DENSITY)
     h = np.array([problem.hessian(i) for i in range(AGENTS)])
     b = -np.array([problem.gradient(i, np.zeros(DIM)) for i in range(AGENTS)])
@@ -217,23 +196,23 @@ def side_by_side() -> None:
     arrays = (w.starts, w.neighbours, w.weights, w.own, h, b)
     cases: list[tuple[str, Any, tuple[tuple[str, Callable[[], Any]], ...]]] = [
         ("DGD", rl.DGD(alpha=alpha), (
-            ("NumPy, dense W", lambda: numpy_dgd(dense_w, h, b, alpha, ROUNDS)),
-            ("NumPy, sparse W", lambda: numpy_dgd(sparse_w, h, b, alpha, ROUNDS)),
+            ("NumPy, dense W", lambda: dgd(dense_w, h, b, alpha, ROUNDS)),
+            ("NumPy, sparse W", lambda: dgd(sparse_w, h, b, alpha, ROUNDS)),
             ("compiled by hand", lambda: compiled_dgd(*arrays, alpha, ROUNDS)),
         )),
         ("EXTRA", rl.EXTRA(alpha=alpha), (
-            ("NumPy, dense W", lambda: numpy_extra(dense_w, h, b, alpha, ROUNDS)),
-            ("NumPy, sparse W", lambda: numpy_extra(sparse_w, h, b, alpha, ROUNDS)),
+            ("NumPy, dense W", lambda: extra(dense_w, h, b, alpha, ROUNDS)),
+            ("NumPy, sparse W", lambda: extra(sparse_w, h, b, alpha, ROUNDS)),
             ("compiled by hand", lambda: compiled_extra(*arrays, alpha, ROUNDS)),
         )),
         ("D-ADMM", rl.DADMM(c=c), (
-            ("NumPy, dense W", lambda: numpy_dadmm(dense_adjacency, h, b, c, ROUNDS)),
-            ("NumPy, sparse W", lambda: numpy_dadmm(adjacency, h, b, c, ROUNDS)),
+            ("NumPy, dense W", lambda: dadmm(dense_adjacency, h, b, c, ROUNDS)),
+            ("NumPy, sparse W", lambda: dadmm(adjacency, h, b, c, ROUNDS)),
             ("compiled by hand", lambda: compiled_dadmm(w.starts, w.neighbours, inverse, b, c, ROUNDS)),
         )),
     ]  # fmt: skip
-    print(f"One round, N={AGENTS}, {len(network.edges)} links, p={DIM}; µs, the best of {REPEATS} runs in turns")
-    for name, algorithm, rivals in cases:
+    found = []
+    for name, algorithm, rivals in track(cases, "Rounds", console=Console(stderr=True), transient=True):
         ours, rough = of_engine(algorithm, problem, network, None), of_engine(algorithm, problem, network, CONDITIONS)
         calls = {**dict(rivals), "roundelay": ours, "roundelay, 10 % loss and noise": rough}
         if name == "DGD":
@@ -245,13 +224,12 @@ def side_by_side() -> None:
         best = dict.fromkeys(calls, np.inf)
         for _ in range(REPEATS):
             for label, call in calls.items():
-                began = time.perf_counter()
+                began = time.process_time()
                 call()
-                best[label] = min(best[label], (time.perf_counter() - began) / ROUNDS * 1e6)
-        faster = min(best[label] for label, _ in rivals)
-        print(name)
-        for label, microseconds in best.items():
-            print(f"  {label:32s} {microseconds:7.2f}   {microseconds / faster:5.2f}")
+                best[label] = min(best[label], (time.process_time() - began) / ROUNDS * 1e6)
+        fastest = min(best[label] for label, _ in rivals)
+        found.append({"method": name, "links": len(network.edges), "microseconds": best, "fastest_by_hand": fastest})
+    return found
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
 /* A plain C loop of the work that the compiled engine does, to measure the engine against.
 
    One hop: the agent's update, its visits counted, the sums of the history kept up in O(p), a row where one is
-   due, the sums formed anew once a lap. P is the dimension, R the rank of every Hessian; both are set when compiling. */
+   due, the sums formed anew once a lap. With BARE there is the update alone, and no history at all. P is the dimension, R the
+   rank of every Hessian; all are set when compiling. */
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #ifndef P
 #define P 2
 #endif
 #ifndef R
 #define R 2
+#endif
+#ifndef BARE
+#define BARE 0
 #endif
 
 typedef struct {
@@ -87,11 +92,11 @@ static double draw(uint64_t seed, uint64_t agent, uint64_t hop, uint64_t purpose
     sums s;                                                                                                    \
     long since = n, row = 0, place = 0, next = 0;                                                              \
     for (long hop = 0;; hop++, since++) {                                                                      \
-        if (since >= n) {                                                                                      \
+        if (!BARE && since >= n) {                                                                             \
             sum_anew(n, x, optimum, distances, token, &s);                                                     \
             since = 0;                                                                                         \
         }                                                                                                      \
-        if (hop == next) {                                                                                     \
+        if (!BARE && hop == next) {                                                                            \
             write_row(row++, n, &s, token, accuracy, error, consensus, tokens);                                \
             next += every;                                                                                     \
         }                                                                                                      \
@@ -110,7 +115,7 @@ static double draw(uint64_t seed, uint64_t agent, uint64_t hop, uint64_t purpose
             xi[d] = new[d];                                                                                    \
             yi[d] = multiplier;                                                                                \
         }                                                                                                      \
-        keep_up(i, x, before, optimum, distances, &s);                                                         \
+        if (!BARE) keep_up(i, x, before, optimum, distances, &s);                                              \
         visits[i]++;                                                                                           \
     }                                                                                                          \
     for (int d = 0; d < P; d++) final[d] = token[d];
@@ -144,6 +149,27 @@ void iadmm(STATE, const double *vectors, const double *values, const double *kno
 
 void piadmm1(STATE, const double *vectors, const double *values, const double *known, uint64_t seed, double width) {
     TRAVEL(rho * (1.0 + width * (2.0 * draw(seed, i, hop, 1) - 1.0)), BY_EIGENVECTORS)
+}
+
+/* Many seeds, one after another on all threads: every lane begins at 0 and keeps a history of its own. */
+void piadmm1_lanes(long lanes, long n, long hops, long every, long rows, const long *order, double rho,
+                   const double *optimum, const double *vectors, const double *values, const double *known,
+                   double width, double *errors, double *finals) {
+    double first = 0.0;
+    for (int d = 0; d < P; d++) first += optimum[d] * optimum[d];
+    first = 1.0 / sqrt(first);
+#pragma omp parallel for schedule(dynamic)
+    for (long lane = 0; lane < lanes; lane++) {
+        double *states = calloc(n * (3 * P + 2) + rows * (2 + P), sizeof(double)), *x = states, *y = x + n * P;
+        double *shares = y + n * P, *distances = shares + n * P, *accuracy = distances + 2 * n;
+        double *consensus = accuracy + rows, *tokens = consensus + rows;
+        long *visits = calloc(n, sizeof(long));
+        for (long i = 0; i < n; i++) distances[2 * i] = first;
+        piadmm1(n, hops, every, order, rho, x, y, shares, visits, optimum, distances, accuracy, errors + lane * rows,
+                consensus, tokens, finals + lane * P, vectors, values, known, (uint64_t)lane, width);
+        free(states);
+        free(visits);
+    }
 }
 
 /* What a programmer would write who knows that the penalty never changes: x⁺ = A_i(ρz + y) + b_i. */

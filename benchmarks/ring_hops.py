@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import ctypes
 import gc
+import json
 import multiprocessing as mp
 import shutil
 import statistics
@@ -188,6 +189,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--laps", type=int, default=0, help="laps a round; by default as many as take some seconds")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     arguments = parser.parse_args()
     arguments.laps = arguments.laps or (150 if arguments.dim < 100_000 else 12)
     agents = arguments.agents
@@ -223,13 +225,21 @@ def main() -> None:
     update = statistics.median(row[4] for row in rows)
     # Who waits for the machine has not used it: what all processes used is steadier than the clock where it is shared.
     busy = statistics.median(sum(row[7] for row in rows if row[0] == number) for number in range(arguments.rounds))
+    largest, rest = max(row[5] for row in rows if row[0] == 0), statistics.median(row[6] for row in rows)
+    own = 16e-6 * arguments.dim  # h and h·t
+    if arguments.json:
+        found = {
+            "agents": agents, "dim": arguments.dim, "rounds": arguments.rounds, "laps": arguments.laps,
+            "bare_ms": 1e3 * bare, "hop_ms": 1e3 * hop, "update_ms": 1e3 * update, "ratio": hop / bare,
+            "ratio_without_update": (hop - update) / bare, "memory_beyond_data_mb": largest - own,
+        }  # fmt: skip
+        print(json.dumps(found, indent=1))
+        return
     print(f"{agents} processes, p = {arguments.dim:,}, {arguments.rounds} rounds of {arguments.laps} laps, medians:")
     print(f"  bare gRPC stream, mutual TLS   {1e3 * bare:8.3f} ms a hop")
     print(f"  roundelay, journal on          {1e3 * hop:8.3f} ms a hop, of which the update {1e3 * update:.3f} ms")
     print(f"  ratio                          {hop / bare:8.2f}, without the update {(hop - update) / bare:.2f}")
     print(f"  processor, all together        {1e3 * busy:8.3f} ms a hop")
-    largest, rest = max(row[5] for row in rows if row[0] == 0), statistics.median(row[6] for row in rows)
-    own = 16e-6 * arguments.dim  # h and h·t
     print(f"  memory of an agent             {largest - own:8.0f} MB at most beyond its data ({own:.0f} MB)")
     print(f"                                 {rest - own:8.0f} MB of that before it started")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import multiprocessing as mp
 import shutil
 import statistics
@@ -90,6 +91,7 @@ def main() -> None:
     parser.add_argument("--laps", type=int, default=0, help="laps a round; by default as many as take some seconds")
     parser.add_argument("--optimiser", choices=("steps", "lbfgs"), default="steps")
     parser.add_argument("--wide", action="store_true", help="two words a number")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     arguments = parser.parse_args()
     laps = arguments.laps or (150 if arguments.dim < 100_000 else 12)
     agents, dim = arguments.agents, arguments.dim
@@ -127,14 +129,21 @@ def main() -> None:
         for process in processes:
             process.join()
     token, question = (statistics.median(row[3] for row in rows if row[1:3] == (0, kind)) for kind in (0, 1))
+    memory_beyond = [max(row[4] for row in rows if row[2] == kind) for kind in (0, 1)]
+    if arguments.json:
+        found = {
+            "agents": agents, "dim": dim, "rounds": arguments.rounds, "laps": laps, "numbers": as_many,
+            "token_ms": 1e3 * token, "question_ms": 1e3 * question, "ratio": question / token,
+            "memory_beyond_start_mb": memory_beyond[1],
+        }  # fmt: skip
+        print(json.dumps(found, indent=1))
+        return
     print(f"{agents} processes, p = {dim:,}, {arguments.rounds} rounds of {laps} laps, mutual TLS, journals, medians:")
     print(f"  a token of {as_many:,} numbers   {1e3 * token:8.3f} ms a hop")
     print(f"  a question of as many        {1e3 * question:8.3f} ms a hop")
     print(f"  ratio                        {question / token:8.2f}")
-    for kind, what in ((0, "token"), (1, "sealed")):
-        print(
-            f"  memory of an agent, {what:<8} {max(row[4] for row in rows if row[2] == kind):8.0f} MB at most beyond its start"
-        )
+    for largest, what in zip(memory_beyond, ("token", "sealed"), strict=True):
+        print(f"  memory of an agent, {what:<8} {largest:8.0f} MB at most beyond its start")
 
 
 if __name__ == "__main__":
