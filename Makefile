@@ -7,16 +7,19 @@ export ROUNDELAY_CACHE ?= $(CURDIR)/.venv/compiled
 export PYTHONPYCACHEPREFIX ?= $(CURDIR)/.venv/bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test tests quick soak lint audit bench house field reproduce format clean help
+.PHONY: demo test tests quick versions dist soak lint audit docs bench house field reproduce format clean help
 
 help:
 	@echo "make demo    five sites fit one model to real data by two methods, one of them is killed on the way"
 	@echo "make test    lint, types, import rules and all tests"
 	@echo "make quick   most tests, in a minute or so once they are compiled: no rings of processes, no browser, not the paper's study"
-	@echo "make soak    hundreds of kills, bad links, thousands of schedules: the long forms of the ring's tests"
+	@echo "make versions    the same on every Python from 3.11 to 3.14 that is here; PYTHONS=… for some alone"
+	@echo "make dist    wheel and sdist of the last commit, built twice: kept where both builds have the same bytes"
+	@echo "make soak    hundreds of kills, bad links, thousands of schedules, a sweep whose cluster is killed: the long forms of tests"
 	@echo "make audit   whether a hole is known in what a site installs; says so where nobody can be asked"
+	@echo "make docs    the documentation as a site, in out/docs; runs the tutorials that have changed"
 	@echo "make lint    lint, types and import rules alone"
-	@echo "make bench   the compiled engine against plain C and compiled loops"
+	@echo "make bench   docs/performance.md: against C, other packages, bare links; goes on where it was; PARTS=… for some alone"
 	@echo "make house   how hard the house is to enter, in numbers; COMMIT=… puts another state beside it"
 	@echo "make reproduce   every figure of the paper and a verdict on its claims; goes on where it was"
 	@echo "make field   every method in one table, about an hour; goes on where it was"
@@ -35,6 +38,12 @@ tests: .venv/installed-dev
 quick: .venv/installed-dev
 	$(BIN)/pytest -n $(CORES) --dist loadfile --quick
 
+versions:
+	@scripts/versions.sh $(PYTHONS)
+
+dist: .venv/installed-dev
+	@PYTHON=$(BIN)/python scripts/dist.sh
+
 soak: .venv/installed-dev
 	$(BIN)/python -m tests.agents.soak
 
@@ -47,14 +56,13 @@ lint: .venv/installed-dev
 audit: .venv/installed-dev
 	@PYTHON=$(BIN)/python scripts/audit.sh
 
+docs: .venv/installed-docs
+	$(BIN)/sphinx-build -W --keep-going --quiet -b html -d out/docs.doctrees docs out/docs
+	@echo "The site is out/docs/index.html."
+
 bench: .venv/installed
-	$(BIN)/python benchmarks/against_c.py
-	$(BIN)/python benchmarks/gossip_rounds.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ring]"
-	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py
-	PYTHONPATH=. $(BIN)/python benchmarks/ring_hops.py --dim 1000000 --rounds 3
-	PYTHONPATH=. $(BIN)/python benchmarks/sealed_hops.py
-	PYTHONPATH=. $(BIN)/python benchmarks/sealed_hops.py --dim 1000000 --rounds 3
+	$(BIN)/python benchmarks/page.py $(PARTS)
 
 house: .venv/installed
 	$(BIN)/python scripts/house.py $(COMMIT)
@@ -86,6 +94,11 @@ format: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[report]"
 	@touch $@
 
+.venv/installed-docs: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
 # What is not imported need not be compiled.
 .venv/installed-dev: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -98,4 +111,4 @@ format: .venv/installed-dev
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then touch $@; fi
 
 clean:
-	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,6 +18,7 @@ settings.load_profile("anywhere")
 SLOW = (
     "adversary",
     "agents/test_bad_links.py",
+    "agents/test_by_batches.py",
     "agents/test_capture.py",
     "agents/test_chaos.py",
     "agents/test_damaged_journal.py",
@@ -38,10 +39,13 @@ SLOW = (
     "agents/test_ways.py",
     "agents/test_wishes.py",
     "auditing",
+    "batches/test_passes.py",
     "cli",
+    "comparison/test_on_dask.py",
     "engine/test_cache.py",
     "engine/test_own_method.py",
     "engine/test_stopping.py",
+    "docs",
     "examples",
     "experiments",
     "networks",
@@ -52,6 +56,7 @@ SLOW = (
     "reference",
     "test_contributing.py",
     "test_deployment.py",
+    "test_release.py",
 )
 
 # What a shell may have set: how wide and how coloured programs print, and who else is asked for what is on this machine.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from roundelay.paper.document import Document, Judged, Section, Table
+from roundelay.paper.document import Document, Judged, Section
 from roundelay.plots.chart import BACKGROUND, Chart, ChartFigure, Series
+from roundelay.shown.table import Table
 
 HOSTILE = '</script><b>bold</b> & "quoted" ${title} %{x} <!-- $x$'
 METHODS = ("I-ADMM", "W-ADMM", "PI-ADMM1", "PI-ADMM2", "WPG", "D-ADMM")
@@ -192,11 +193,12 @@ def trade_off() -> ChartFigure:
 
 def table() -> Table:
     return Table(
-        "units", "Units to an error of 10⁻⁶", "Medians of 10 seeds; a dash means never.",
+        "units", "Units to an error of 10⁻⁶",
         ("method", "least squares", "logistic", "what limits it", "parameters"),
         (
             ("I-ADMM", "1,240", "3,410", "nothing", "ρ = 10"),
             ("W-ADMM", "8,900", "12,300", "the random walk", "ρ = 10"),
             (HOSTILE, "—", "—", "a floor at 2e-3 < 1e-2", "α = 0.1, γ = 1e-3, σ² = 0.01"),
         ),
+        "Medians of 10 seeds; a dash means never.",
     )  # fmt: skip

@@ -16,6 +16,7 @@ from roundelay import (
     SIADMM,
     WADMM,
     WPG,
+    AcceleratedToken,
     Algorithm,
     Algorithm2,
     Box,
@@ -26,9 +27,13 @@ from roundelay import (
     Defence,
     IncrementalGradient,
     MaskedLinks,
+    MixedWalk,
     NetworkConditions,
     NoDefence,
     NoRegulariser,
+    PointSAGA,
+    PrivateIncrementalGradient,
+    ProxDFinito,
     Regulariser,
     SealedStart,
     Start,
@@ -64,6 +69,7 @@ flags = st.booleans()
 walks = st.one_of(
     st.builds(Cycle),
     st.builds(UniformWalk),
+    st.builds(MixedWalk, st.integers(1, 10**6), flags),
     *(st.builds(kind, flags) for kind in (MetropolisWalk, ClosedUniformWalk, LeastVisitedWalk)),
 )
 infinite = st.tuples(plain, st.sampled_from([float("inf")]))
@@ -84,8 +90,12 @@ methods = st.one_of(
     st.builds(WADMM, positive, walks, flags, starts, regularisers, defences),
     st.builds(WPG, positive, walks, regularisers),
     st.builds(IncrementalGradient, positive, positive, walks),
+    st.builds(PrivateIncrementalGradient, positive, positive, positive, positive, positive, walks),
     st.builds(SIADMM, positive, positive, positive, st.integers(1, 10**9)),
     st.builds(MCSAG, st.none() | positive, walks),
+    st.builds(PointSAGA, st.none() | positive, walks),
+    st.builds(ProxDFinito, st.none() | positive, st.floats(0.01, 1.0), regularisers),
+    st.builds(AcceleratedToken, st.none() | st.just(0.25), st.none() | st.just(2.0), walks),
 )  # fmt: skip
 parts = st.one_of(starts, defences, walks, regularisers)
 
