@@ -16,9 +16,9 @@ from roundelay.agents.agreement.plan import Stopping
 from roundelay.agents.agreement.policy import Policy
 from roundelay.agents.data.regressing import known_of
 from roundelay.agents.protocol.baton import Reason
-from roundelay.agents.protocol.holder import DeceivedError, Holder
+from roundelay.agents.protocol.holder import DeceivedError, Holder, SolverError
 from roundelay.algorithms.sealed.optimisers import Asking, Goal
-from roundelay.algorithms.sealed.questions import Total
+from roundelay.algorithms.sealed.questions import Asked, Question, Total
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import carriers
 from roundelay.problems.carriers import RowsAt, about
@@ -221,17 +221,21 @@ def hard(count: int, found: Attacked) -> Vector:
     return np.array([-0.5 * (upper + lower), 1.0, 0.0]) * 1e5 / (upper - lower)
 
 
-def test_two_runs_with_a_question_each_differ_by_one_patient() -> None:
-    """What remains: a site holds a question against those of its epoch, and so does not see what those of two runs, or of two epochs, say together."""
-    told = []
-    for count in (0, 1):
-        found = attacked([partial(hard, count)], LEAST)
-        list(hand_overs(found.ring))
-        told.append(slopes_of(found)[1])
-        for member in found.ring[1:]:
-            assert member.asking is not None and "Question 2 is not one that the agreed" in member.asking.held.doubt
-    np.testing.assert_allclose(told[1] - told[0], between_two(found), rtol=1e-5)
-    check_refused(attacked([partial(hard, 0), partial(hard, 1)], LEAST), 3)
+def from_the_other_side(found: Attacked) -> Vector:
+    return -hard(1, found)
+
+
+def test_two_planes_seen_from_either_side_tell_the_one_between_them() -> None:
+    """Who is beyond the one and who is before the other are all but the patient: it is the sum that tells, and each question is about many."""
+    points = [partial(hard, 0), from_the_other_side]
+    check_refused(attacked(points, LEAST), 3)
+    check_refused(attacked(points, LEAST, optimiser="lbfgs"), 3)
+    found = attacked(points, 1)
+    list(hand_overs(found.ring))
+    null, beyond_one, before_other = slopes_of(found)
+    chance = np.mean(np.concatenate([frame["ill"] for frame in found.frames.values()]))
+    all_but = beyond_one + before_other - 2.0 * null + 2.0 * chance * found.rows.sum(axis=0)
+    np.testing.assert_allclose(found.rows.sum(axis=0) - all_but, between_two(found), rtol=1e-5)
 
 
 # ---------------------------------------------------------------- two questions, each of which is about many rows
@@ -239,9 +243,9 @@ def test_two_runs_with_a_question_each_differ_by_one_patient() -> None:
 CELL = ("m", "high")
 
 
-def one_in_a_cell() -> dict[str, pd.DataFrame]:
+def one_in_a_cell(rows: int = 60) -> dict[str, pd.DataFrame]:
     """Many have each level, and one patient of all sites both."""
-    frames = Drawn().frames()
+    frames = Drawn(rows=rows).frames()
     for name, frame in frames.items():
         both = (frame["sex"] == CELL[0]) & (frame["grade"] == CELL[1])
         kept = frame.index[both][:1] if name == SITE else []
@@ -281,6 +285,102 @@ def test_two_questions_about_many_rows_differ_by_one() -> None:
         ((after - before) * scale + shift)[-2:], patient[["age", "dose"]].to_numpy()[0], rtol=1e-6
     )
     check_refused(attacked(PLANES, LEAST, formula="ill ~ C(sex) + C(grade) + age + dose", frames=frames), 3)
+
+
+@dataclass(frozen=True)
+class FoldsThenFit:
+    """After the first question of the agreed optimiser one about folds, all of them at one point, and then one of the fit at another."""
+
+    agreed: Any
+    where: Sequence[Where]
+    told: list[Total]
+
+    def questions(self, goal: Goal) -> Asking:
+        self.told.append((yield next(self.agreed.questions(goal))))
+        self.told.append((yield Question(Asked.FOLDS, beside=np.tile(self.where[0](), 2))))
+        self.told.append((yield Question(Asked.VALUE_GRADIENT_AND_HESSIAN, point=self.where[1]())))
+        yield Question(Asked.FIRST_LOOK)  # the ring is told no more
+
+    @property
+    def asks(self) -> Any:
+        return self.agreed.asks
+
+
+@pytest.mark.parametrize("least", [1, LEAST])
+def test_folds_at_one_point_are_all_rows_there(least: int) -> None:
+    """What is told of the rows outside of each of two folds adds up to that of all: with a question of the fit it is as if that had asked twice."""
+    frames = one_in_a_cell()
+    ring = holders(
+        frames,
+        regression_of(frames, WITH_LEVELS, "binomial", ridge=0.1, folds=2),
+        Stopping(1e-11, questions=12),
+        rl.SealedLaps("auto", wide=True),
+        least,
+    )
+    found = Attacked(ring, frames, [])
+    assert ring[0].asking is not None
+    where = [partial(one, found) for one in PLANES]
+    ring[0].asking.optimiser = FoldsThenFit(ring[0].asking.optimiser, where, found.told)  # type: ignore[assignment]
+    if least > 1:
+        check_refused(found, 3)
+        return
+    with pytest.raises(SolverError, match="question 4"):
+        list(hand_overs(ring))
+    dim = len(found.scaling[0])
+    folds = np.asarray(found.told[1].gradient).reshape(2, -1)[:, 3 : 3 + dim].sum(axis=0)
+    row = np.asarray(found.told[2].gradient) * sum(map(len, frames.values())) / len(frames) - folds
+    shift, scale = found.scaling
+    patient = frames[SITE][(frames[SITE]["sex"] == CELL[0]) & (frames[SITE]["grade"] == CELL[1])]
+    np.testing.assert_allclose((row / row[0] * scale + shift)[-2:], patient[["age", "dose"]].to_numpy()[0], rtol=1e-5)
+
+
+def by_groups(women: float, men: float, women_of_the_level: float) -> Point:
+    """A point at which all that counts of a row is its sex, and whether it has the level."""
+    lower = women - women_of_the_level
+    named = {"C(sex)[T.m]": men - women, "C(grade)[T.low]": lower, "C(grade)[T.middle]": lower}
+    return partial(by_levels, {"Intercept": women_of_the_level, **named})
+
+
+WITH_LEVELS = "ill ~ C(sex) + C(grade) + age + dose"
+
+
+@pytest.mark.parametrize("high", [0.0, -1.0])
+def test_what_each_kind_adds_can_be_put_together_by_any_factor(high: float) -> None:
+    """Women of the level add a part to both and the man 1 to one alone, all others nothing; even one will do, with its Hessian."""
+    frames = one_in_a_cell(rows=120)
+    points = [by_groups(-60.0, -20.0, high), by_groups(-20.0, -60.0, 1.0)]
+    found = attacked(points, 1, formula=WITH_LEVELS, frames=frames)
+    list(hand_overs(found.ring))
+    null, one, other = slopes_of(found)
+    count, outcomes = sum(map(len, frames.values())), np.concatenate([frame["ill"] for frame in frames.values()])
+    ill = outcomes.mean() * np.eye(len(null))[0] * count - null  # all columns but the constant are about their means
+    row = (one + ill) - (other + ill) * (1.0 + np.exp(-1.0)) / (1.0 + np.exp(-high))
+    shift, scale = found.scaling
+    patient = frames[SITE][(frames[SITE]["sex"] == CELL[0]) & (frames[SITE]["grade"] == CELL[1])]
+    np.testing.assert_allclose((row / row[0] * scale + shift)[-2:], patient[["age", "dose"]].to_numpy()[0], rtol=1e-5)
+    check_refused(attacked(points, LEAST, formula=WITH_LEVELS, frames=frames), 2)
+
+
+def in_the_tail(group: float, man: float, found: Attacked) -> Vector:
+    """A point at which women of the level add e to the power of this and of a little of their age, the man to that power, and all others nothing."""
+    to_all = {"Intercept": -61.0, "age": 0.02, "C(sex)[T.m]": man + 60.0}
+    return by_levels({**to_all, "C(grade)[T.low]": group - man, "C(grade)[T.middle]": group - man}, found)
+
+
+def test_twice_as_much_of_all_but_one_is_no_difference_of_many() -> None:
+    """With a logarithm as its link everything is so many times as much one step farther out, but for the patient who goes from nothing to something."""
+    points = [partial(in_the_tail, -1.0, -41.0), partial(in_the_tail, -1.0 + np.log(2.0), -1.0)]
+    frames, formula = one_in_a_cell(rows=120), WITH_LEVELS.replace("ill", "visits")
+    found = attacked(points, 1, "poisson", formula, frames=frames)
+    list(hand_overs(found.ring))
+    _, once, twice = slopes_of(found)
+    shift, scale = found.scaling
+    rows = [holder.local.rows for holder in found.ring]  # type: ignore[attr-defined]
+    visits = sum(one.response @ ((one.design({}) - shift) / scale) for one in rows)  # told before the fit
+    row = (twice + visits) - 2.0 * (once + visits)
+    patient = frames[SITE][(frames[SITE]["sex"] == CELL[0]) & (frames[SITE]["grade"] == CELL[1])]
+    np.testing.assert_allclose((row / row[0] * scale + shift)[-2:], patient[["age", "dose"]].to_numpy()[0], rtol=1e-4)
+    check_refused(attacked(points, LEAST, "poisson", formula, frames=frames), 3)
 
 
 def test_what_was_answered_before_a_restart_counts_too() -> None:
@@ -324,10 +424,8 @@ def test_many_questions_near_by_tell_of_a_rare_value(
 
     Where a little of another column stands beside it no two rows are the same, and it is so but for that.
     """
-    if beside:
-        monkeypatch.setattr(carriers, "RESOLUTIONS", (1e-6,))
-    else:
-        monkeypatch.setattr(RowsAt, "tells_of_few", lambda now, before, anywhere, least: False)
+    for check in ("tells_together", "tells_by_kinds"):
+        monkeypatch.setattr(RowsAt, check, lambda now, before, anywhere, least: False)
     frames, values, steps = many_near_by(beside)
     found = attacked(steps, LEAST, frames=frames)
     list(hand_overs(found.ring))

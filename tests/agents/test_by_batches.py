@@ -131,13 +131,13 @@ def test_columns_that_are_about_few_rows_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["logistic", "huber"])
 def test_as_many_rows_carry_an_answer(tmp_path: Path, kind: str) -> None:
-    """Near, far, very far, and one step beside a point before."""
+    """Near, far, very far, from the other side, and one step beside a point before."""
     task = task_of(kind, ridge=0.1)
     found, whole = both(tmp_path, task, rows_of(3))
     told = told_by(whole, whole)
     (mine,), (theirs,) = found.watched(told, False), whole.watched(told, False)
     start, bent = np.zeros(task.dim), True
-    points = [np.full(task.dim, size) for size in (0.2, 3.0, 40.0, 4000.0)] + [
+    points = [np.full(task.dim, size) for size in (0.2, 3.0, 40.0, 4000.0, -4000.0)] + [
         np.array([0.2, 0.2, 0.2 + 1e-7])[: task.dim]
     ]
     mine_before, theirs_before = [], []

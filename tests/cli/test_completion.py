@@ -85,6 +85,21 @@ def test_a_shell_offers_what_the_register_knows(shell: str, tmp_path: Path) -> N
     assert rings == {"ring.toml"}
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_name_that_a_shell_would_run_is_not_offered(shell: str, tmp_path: Path) -> None:
+    for name in (
+        "plan;touch PWNED;",
+        "plan$(touch PWNED)",
+        "plan`touch PWNED`",
+        "plan more",
+        "plan\n",
+        "-plan",
+        "plan",
+    ):
+        (tmp_path / f"{name}.toml").write_text("[ring]\nformat = 4\n")
+    assert offered(shell, tmp_path, "roundelay ring show ") == [{"plan.toml"}]
+
+
 WEIGHED = """
 import json, os, sys
 import roundelay.cli

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import types
 
 import pytest
 
@@ -33,8 +32,8 @@ def test_runs_audits_and_comparisons_are_tables(run: rl.Run) -> None:
         assert "<table" in page and words in page
 
 
+@pytest.mark.usefixtures("in_a_notebook")
 def test_a_long_run_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setattr(watched, "PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     rl.simulate(rl.IADMM(), rl.paper_least_squares(5, 6, 2), rl.ring(5), 200, engine="python")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import types
 from typing import Any
 
 import numpy as np
@@ -93,10 +92,10 @@ def test_without_a_ridge_it_is_the_one_of_least_norm() -> None:
     assert problem.mu == 0.0
 
 
+@pytest.mark.usefixtures("in_a_notebook")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_too_large_for_a_matrix_is_iterated(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched, "PATIENCE", 0.0)
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setattr(sys, "stderr", shown := io.StringIO())
     data = make_data((40, 30, 30), 12, 6)
     factored = KINDS[kind](0.1, data).optimum

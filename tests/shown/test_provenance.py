@@ -84,6 +84,11 @@ def test_saved_runs_and_rows_of_sweeps_say_it_too(run: rl.Run, tmp_path: Path, c
     assert pd.read_parquet(row)["failed"].isna().all() or (pd.read_parquet(row)["failed"] == "").all()
 
 
-def test_a_notebook_s_command_is_none_that_anybody_could_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+@pytest.mark.usefixtures("in_a_notebook")
+def test_a_notebook_s_command_is_none_that_anybody_could_repeat() -> None:
     assert command() == "a notebook"
+
+
+def test_a_program_is_no_notebook_for_having_imported_its_kernel(monkeypatch: pytest.MonkeyPatch, called: str) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert command() == called

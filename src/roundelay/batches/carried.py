@@ -12,7 +12,7 @@ import numpy as np
 from roundelay.batches.folder import Part
 from roundelay.batches.problem import RowSums, Tiles
 from roundelay.kernels import Matrix, Vector
-from roundelay.problems.carriers import FAR_OUT, between, end_at, folded_of, pace_of, wanted_of
+from roundelay.problems.carriers import FAR_OUT, between, end_at, folded_of, is_small, pace_of, wanted_of
 from roundelay.problems.row_problem import Loss
 
 
@@ -71,19 +71,26 @@ class CarriedSums:
 
     @property
     def _none(self) -> Sizes:
-        count = 3 + 6 * len(self.before)
+        count = 3 + 7 * len(self.before)
         return Sizes(np.zeros(count), np.zeros(count), np.zeros(count), np.ones(count), 0.0)
 
     def _of(self, tile: Matrix) -> Sizes:
-        """Curvatures, slopes beside their ends, and of each point before both: a change, its pace, and the change of rows that have gone over a bend."""
+        """Curvatures, slopes beside their ends, and of each point before both: a change, its pace, and the change of rows that have gone over a bend.
+
+        And the slopes of both beside opposite ends, since who is beyond one plane and who is before another are all but those between them.
+        """
         features, target = tile[:-1], tile[-1]
         here = self.point @ features
         values, slopes, bends = self.loss.of_rows(self.own, here, target)
         weights, known = [bends], [1.0]
-        for side in (-FAR_OUT, FAR_OUT):
-            end = end_at(lambda at: self.loss.slope(self.own, at[:, 0], target)[:, None], (len(target), 1), side)
+        ends = [
+            end_at(lambda at: self.loss.slope(self.own, at[:, 0], target)[:, None], (len(target), 1), side)
+            for side in (-FAR_OUT, FAR_OUT)
+        ]
+        for end in ends:
             weights.append(slopes if end is None else slopes - end[:, 0])
             known.append(float(end is not None))
+        opposite = sum(end[:, 0] for end in ends if end is not None)
         for point in self.before:
             there = point @ features
             _, slopes_there, bends_there = self.loss.of_rows(self.own, there, target)
@@ -91,6 +98,8 @@ class CarriedSums:
                 pace = pace_of(change, here - there)
                 weights += [change, pace, folded_of(change, pace, bends, bends_there)]
                 known += [1.0, 1.0, 1.0]
+            weights.append(slopes + slopes_there - opposite)
+            known.append(known[1] * known[2])
         return _sizes(np.array(weights), np.array(known), float(values.sum()))
 
 
@@ -113,10 +122,12 @@ class PartsAt:
     def carriers(self, before: Sequence[PartsAt], bent: bool) -> float:
         """By the fewest that carry anything told."""
         found = self._looked(before)
-        told = np.where(found.known > 0.0, found.about, np.inf)[:3]
-        counts, largest = (one[3:].reshape(-1, 2, 3)[:, : 1 + bent] for one in (found.about, found.largest))
-        changes = between(counts[..., 0], counts[..., 1], largest[..., 2], largest[..., 0])
-        return float(np.min([told.min(), changes.min(initial=np.inf)]))
+        told = np.where(found.known > 0.0, found.about, np.inf)
+        counts, largest = (
+            one[3:].reshape(-1, 7)[:, :6].reshape(-1, 2, 3)[:, : 1 + bent] for one in (found.about, found.largest)
+        )
+        changes = between(counts[..., 0], counts[..., 1], is_small(largest[..., 2], largest[..., 0]))
+        return float(np.min([told[:3].min(), told[9::7].min(initial=np.inf), changes.min(initial=np.inf)]))
 
     @property
     def loss(self) -> float:
@@ -127,8 +138,12 @@ class PartsAt:
         """By how many rows there are, and how well they fit."""
         return wanted_of(float(self.rows), self.loss > start.loss, least)
 
-    def tells_of_few(self, before: Sequence[PartsAt], anywhere: PartsAt, least: int) -> bool:
+    def tells_together(self, before: Sequence[PartsAt], anywhere: PartsAt, least: int) -> bool:
         """Rows are not held side by side here, so that nobody sees which are alike."""
+        return False
+
+    def tells_by_kinds(self, before: Sequence[PartsAt], anywhere: PartsAt, least: int) -> bool:
+        """Nor are they here."""
         return False
 
     def kept(self) -> PartsAt:

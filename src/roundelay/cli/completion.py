@@ -5,6 +5,7 @@ Somebody waits for each of these: nothing here may load the compiler, tables or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -17,6 +18,8 @@ from roundelay.registry import registered
 
 # A folder may be full of large files: so many are looked into, at so many of their first bytes.
 MOST_FILES, FIRST_BYTES = 200, 4096
+# A name that is one word in every shell, and no option.
+PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@-]*")
 
 
 def algorithms() -> list[str]:
@@ -70,9 +73,13 @@ def settings(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def ring_files(incomplete: str) -> list[str]:
-    """The ring files where the word points; where there are none, a shell offers what files there are."""
+    """The ring files where the word points; where there are none, a shell offers what files there are.
+
+    Not all shells quote what is offered to them, and whoever sends a ring file chooses its name: one that is more than a plain word is left to the
+    shell, which quotes the files that it offers by itself.
+    """
     folder = incomplete[: incomplete.rfind("/") + 1]
-    return [f"{folder}{path.name}" for path in _ring_files_in(Path(folder).expanduser())]
+    return [f"{folder}{path.name}" for path in _ring_files_in(Path(folder).expanduser()) if PLAIN.fullmatch(path.name)]
 
 
 def _ring_files_in(folder: Path) -> Iterator[Path]:

@@ -22,6 +22,8 @@ PART = 8
 NULLS = 2.0
 # A row makes much of a change with this part of the largest; over a small step no curvature grows so many times.
 MUCH, FOLD = 0.1, 100.0
+# Two numbers are the same but for rounding; weights of a row are so many times others but for little.
+ROUNDING, SUITS = 1e-12, 1e-2
 # So many numbers of points before are looked at together.
 AT_ONCE = 1_000_000
 
@@ -37,8 +39,11 @@ class Looked(Protocol):
     def wanted(self, start: Any, least: int) -> float:
         """How many there must be, where these rows were at the start before any model."""
 
-    def tells_of_few(self, before: Sequence[Any], anywhere: Any, least: int) -> bool:
-        """Whether the answer, put together with those before, tells of fewer rows that are alike than `least`; `anywhere` no two are that are not."""
+    def tells_together(self, before: Sequence[Any], anywhere: Any, least: int) -> bool:
+        """Whether points, put together otherwise than by a difference, tell of fewer rows than `least`; `anywhere` no two are alike that are not."""
+
+    def tells_by_kinds(self, before: Sequence[Any], anywhere: Any, least: int) -> bool:
+        """Whether points at which rows are of few kinds do, by their number."""
 
     def kept(self) -> Looked:
         """What is needed of them once they have answered."""
@@ -48,7 +53,8 @@ class RowsAt(NamedTuple):
     """Rows at a point, a row a row and a column an equation: predictions, and the slopes and curvatures of what each row adds.
 
     `ends` are the slopes far out to either side, where they have an end: their sums are known beforehand. `weight` is what a row counts, `loss`
-    what all add up to, and `null` what they would with the constant that suits them best.
+    what all add up to, and `null` what they would with the constant that suits them best. `follows` says that what a row adds follows from its own
+    predictions, so that whoever knows these knows it.
     """
 
     predictions: Matrix
@@ -58,6 +64,7 @@ class RowsAt(NamedTuple):
     weight: Vector
     loss: float
     null: float = np.inf
+    follows: bool = True
 
     def carriers(self, before: Sequence[RowsAt], bent: bool) -> float:
         """By the rows themselves."""
@@ -67,9 +74,13 @@ class RowsAt(NamedTuple):
         """By how many rows there are, and how well they fit."""
         return carriers_wanted(self, start, least)
 
-    def tells_of_few(self, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
+    def tells_together(self, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
+        """By what each row adds."""
+        return tells_by_a_factor(self, before, least) or tells_by_levels(self, before, anywhere, least)
+
+    def tells_by_kinds(self, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
         """By the kinds of rows that there are at the point."""
-        return tells_of_few(self, before, anywhere, least)
+        return tells_by_kinds(self, before, anywhere, least)
 
     def kept(self) -> RowsAt:
         """All but the ends."""
@@ -114,11 +125,13 @@ def carriers(now: RowsAt, before: Sequence[RowsAt], bent: bool) -> float:
         for first in range(0, len(before), together):
             some = before[first : first + together]
             apart = now.predictions - np.stack([one.predictions for one in some])
-            curvatures = np.stack([one.curvatures for one in some])
-            change = now.slopes - np.stack([one.slopes for one in some])
-            counts.append(_between(change, apart, now.curvatures[:, :slopes], curvatures[..., :slopes]))
+            bends = now.curvatures[:, :slopes], np.stack([one.curvatures for one in some])
+            others = np.stack([one.slopes for one in some])
+            counts.append(_between(now.slopes - others, apart, bends[0], bends[1][..., :slopes]))
+            if len(now.ends) > 1:  # who is beyond one plane and who is before another are all but those between them
+                counts.append(about(now.slopes - now.ends[0] + others - now.ends[1]))
             if bent:
-                counts.append(_between(now.curvatures - curvatures, apart, now.curvatures, curvatures))
+                counts.append(_between(now.curvatures - bends[1], apart, now.curvatures, bends[1]))
     return float(np.min([one.min(initial=np.inf) for one in counts]))
 
 
@@ -134,19 +147,23 @@ def folded_of(change: Numbers, pace: Numbers, here: Numbers, there: Numbers) -> 
     return np.where(more <= FOLD * less, 0.0, change)
 
 
-def between(change: Numbers, pace: Numbers, most_folded: Numbers, most: Numbers) -> Numbers:
-    """Rows that carry a change; over a small step those that carry its pace will do: that is the curvature, which is told anyway.
+def is_small(most_folded: Numbers, most: Numbers) -> NDArray[np.bool_]:
+    """Whether a step is small: no row that makes much of the largest change has gone over a bend."""
+    return ~(most_folded >= MUCH * most) | (most_folded == 0.0)
 
-    A step is small where no row that makes much of the largest change has gone over a bend.
-    """
-    small = ~(most_folded >= MUCH * most) | (most_folded == 0.0)
+
+def between(change: Numbers, pace: Numbers, small: NDArray[np.bool_]) -> Numbers:
+    """Rows that carry a change; over a small step those that carry its pace will do: that is the curvature, which is told anyway."""
     return np.where(small, np.maximum(change, pace), change)
 
 
 def _between(change: Numbers, apart: Numbers, here: Numbers, there: Numbers) -> Numbers:
     pace = pace_of(change, apart)
-    largest = [np.abs(one).max(axis=-2, initial=0.0) for one in (folded_of(change, pace, here, there), change)]
-    return between(about(change), about(pace), *largest)
+    return between(about(change), about(pace), _is_small(change, pace, here, there))
+
+
+def _is_small(change: Numbers, pace: Numbers, here: Numbers, there: Numbers) -> NDArray[np.bool_]:
+    return is_small(*(np.abs(one).max(axis=-2, initial=0.0) for one in (folded_of(change, pace, here, there), change)))
 
 
 def carriers_wanted(now: RowsAt, start: RowsAt, least: int) -> float:
@@ -173,7 +190,125 @@ BUT_FOR = 1e-2
 POINTS_OF_MANY = 12
 
 
-def tells_of_few(now: RowsAt, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
+# Rows are on one level where what they add lies nearer together than this, over the largest of it: at any of these.
+LEVELS = (1e-13, 1e-10, 1e-7, 1e-5, 1e-4, 1e-3)
+# Predictions that have this part of another's size are as good as none.
+SMALL_BESIDE = 1e-3
+
+
+def tells_by_a_factor(now: RowsAt, before: Sequence[RowsAt], least: int) -> bool:
+    """Whether all rows but few add so many times what they added at one point before.
+
+    Not over a small step: there all that is told is the curvature, as with a difference.
+    """
+    slopes, enough = now.slopes.shape[1], min(float(least), float(about(now.weight[:, None])[0]) / PART)
+    with np.errstate(all="ignore"):  # a point may be anywhere
+        for one in before:
+            apart, here, there = now.predictions - one.predictions, now.curvatures, one.curvatures
+            change = now.slopes - one.slopes
+            small = _is_small(change, pace_of(change, apart), here[:, :slopes], there[:, :slopes])
+            rest = [_but_for_a_factor(now.slopes - end, one.slopes - end) for end in now.ends]
+            rest += [] if now.ends else [_but_for_a_factor(now.slopes, one.slopes)]
+            if any((~small & (about(slope) < enough)).any() for slope in rest):
+                return True
+            small = _is_small(here - there, pace_of(here - there, apart), here, there)
+            if (~small & (about(_but_for_a_factor(here, there)) < enough)).any():
+                return True
+    return False
+
+
+def _but_for_a_factor(now: Matrix, before: Matrix) -> Matrix:
+    """What is left of weights when others are taken from them as many times as suits most rows, the median; 0 where it suits few."""
+    ratio, size = pace_of(now, before), np.abs(before)
+    order, half = np.argsort(ratio, axis=0), 0.5 * size.sum(axis=0)
+    middle = (np.cumsum(np.take_along_axis(size, order, axis=0), axis=0) < half).sum(axis=0)
+    factor = np.take_along_axis(
+        ratio, np.take_along_axis(order, np.minimum(middle, len(size) - 1)[None], axis=0), axis=0
+    )
+    rest = now - factor * before
+    suits = np.where(np.abs(rest) <= SUITS * np.abs(factor) * size, size, 0.0).sum(axis=0) >= half
+    rounded = np.abs(rest) <= ROUNDING * (np.abs(now) + np.abs(factor) * size)
+    return np.where(rounded | ~suits, 0.0, rest)
+
+
+def tells_by_levels(now: RowsAt, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
+    """Whether points at which each row adds one of few numbers tell of few rows by any combination, also with the sum of all rows as they are.
+
+    Far out, or where a formula's levels alone count, rows add the same, 0, 1 or a half, whatever else is in them. So whoever asks there knows what
+    each kind of rows adds before he has asked, and solves for the sum over each. Where all rows add something else he knows it of none; and where
+    the predictions at these points are all that there is of a row, he learns nothing of it by that.
+    """
+    if not now.follows:
+        return False
+    whole = _all_kinds(anywhere)
+    counted = {one.weight.tobytes(): one.weight > 0.0 for one in (now, *before)}
+    return any(
+        _levels_tell(now, before, some & (now.weight > 0.0), anywhere, whole, least) for some in counted.values()
+    )
+
+
+def _levels_tell(
+    now: RowsAt, before: Sequence[RowsAt], some: NDArray[np.bool_], anywhere: RowsAt, whole: int, least: int
+) -> bool:
+    """Whether they do of some rows, by the points at which all of these added something."""
+    for apart in LEVELS:
+        here = _levels_at(now, now, some, apart)
+        if here is None or not here.place.any():
+            continue
+        counting = [one for one in before if (one.weight[some] > 0.0).all()]
+        levels = [(one, _levels_at(one, now, some, apart)) for one in counting]
+        points = [(now, here), *((one, found) for one, found in levels if found is not None)]
+        _, first, count = np.unique(
+            np.column_stack([found.place for _, found in points]), axis=0, return_index=True, return_counts=True
+        )
+        if len(count) == whole or not (count < least).any():
+            continue
+        known = np.column_stack([np.ones(len(first)), *(found.weights[first] for _, found in points[1:])])
+        told = _alone(np.column_stack([known, here.weights[first]]), count, apart, least)
+        if (told & ~_alone(known, count, apart, least)).any():
+            each = [one.predictions[some] for one, _ in points]
+            if not any(
+                _is_all_there_is(anywhere.predictions[some], known) for known in (each[0], np.column_stack(each))
+            ):
+                return True
+    return False
+
+
+def _is_all_there_is(rows: Matrix, known: Matrix) -> bool:
+    """Whether predictions anywhere follow from those that are known, but for what is far smaller than these."""
+    known = np.column_stack([np.ones(len(known)), known / np.maximum(np.abs(known).max(axis=0), np.finfo(float).tiny)])
+    rest = rows - known @ np.linalg.lstsq(known, rows, rcond=SMALL_BESIDE)[0]
+    return bool(np.abs(rest).max(initial=0.0) <= RESOLUTIONS[0] * _spread(rows))
+
+
+class _Levels(NamedTuple):
+    """On which level each row is at a point, and what it adds there, over the largest."""
+
+    place: NDArray[np.int64]
+    weights: Matrix
+
+
+def _levels_at(rows: RowsAt, now: RowsAt, some: NDArray[np.bool_], apart: float) -> _Levels | None:
+    """None where so many rows have no level between them, or some lie between two."""
+    with np.errstate(all="ignore"):  # a point may be anywhere
+        slopes = rows.slopes - now.ends[0] if now.ends else rows.slopes
+        weights = np.column_stack([slopes, rows.curvatures])[some] / now.weight[some, None]
+        weights /= np.maximum(np.abs(weights).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    if not np.isfinite(weights).all():
+        return None
+    kinds = _kinds(weights, np.argsort(weights, axis=0), apart)
+    return None if kinds is None or len(kinds.sizes) > len(weights) / PART else _Levels(kinds.place, weights)
+
+
+def _alone(weights: Matrix, count: NDArray[np.int64], smallest: float, least: int) -> NDArray[np.bool_]:
+    """The kinds of few rows that a combination of weights is about alone, but for combinations smaller than that beside the largest."""
+    largest = np.maximum(np.abs(weights).max(axis=0), np.finfo(float).tiny)
+    turned, sizes, _ = np.linalg.svd(weights / largest * np.sqrt(count)[:, None], full_matrices=False)
+    turned = turned[:, sizes > smallest * sizes[0]]
+    return ((turned**2).sum(axis=1) > 1.0 - BUT_FOR) & (count < least)
+
+
+def tells_by_kinds(now: RowsAt, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:
     """Whether points on one line, say, at which rows are of few kinds, tell by their number of a kind of few rows.
 
     Where predictions follow from one column of few values, a sum of curvatures is Σ over its values v of w(v)·M_v, with M_v the sum over the
@@ -182,17 +317,23 @@ def tells_of_few(now: RowsAt, before: Sequence[RowsAt], anywhere: RowsAt, least:
     to the last digit, or whoever asks would add a little of another column; then M_v is told as far as they are, and combinations that are
     smaller than their differences tell nothing.
     """
-    others, here = anywhere.predictions, now.predictions
-    whole, ordered = _kinds(others, np.argsort(others, axis=0), RESOLUTIONS[0]), np.argsort(here, axis=0)
-    seen = {len(whole.sizes)} if whole is not None else set()
+    here = now.predictions
+    ordered, seen = np.argsort(here, axis=0), {_all_kinds(anywhere)}
     for apart in RESOLUTIONS:
-        kinds = _kinds(here, ordered, apart)
+        kinds = _kinds(here, ordered, apart * _spread(here))
         if kinds is None or len(kinds.sizes) in seen:
             continue
         seen.add(len(kinds.sizes))
         if (kinds.sizes < least).any() and _told_of(kinds, now, before, apart, least):
             return True
     return False
+
+
+def _all_kinds(anywhere: RowsAt) -> int:
+    """How many kinds of rows there are at a point where none are alike that are not; 0 where there are as good as no two alike."""
+    here = anywhere.predictions
+    kinds = _kinds(here, np.argsort(here, axis=0), RESOLUTIONS[0] * _spread(here))
+    return 0 if kinds is None else len(kinds.sizes)
 
 
 class _Kinds(NamedTuple):
@@ -215,21 +356,18 @@ def _told_of(kinds: _Kinds, now: RowsAt, before: Sequence[RowsAt], apart: float,
         return False
     counted = np.where(now.weight[first] > 0.0, now.weight[first], 1.0)[:, None]
     weights = np.column_stack([one.curvatures[first] / counted for one in (*same, now)])
-    weights = weights / np.maximum(np.abs(weights).max(axis=0), np.finfo(float).tiny) * np.sqrt(count)[:, None]
-    turned, sizes, _ = np.linalg.svd(weights, full_matrices=False)
-    turned = turned[:, sizes > apart**2 * sizes[0]]
-    return bool(((turned**2).sum(axis=1)[count < least] > 1.0 - BUT_FOR).any())
+    return bool(_alone(weights, count, apart**2, least).any())
 
 
 def _spread(numbers: Matrix) -> float:
     return float(np.ptp(numbers, axis=0).max(initial=0.0)) if len(numbers) else 0.0
 
 
-def _kinds(predictions: Matrix, ordered: NDArray[np.int64], apart: float) -> _Kinds | None:
-    """Rows alike in their predictions, of every equation, which are `ordered` by each; None where some lie between two kinds."""
-    unit = apart * max(_spread(predictions), float(np.finfo(float).tiny))
-    places = np.zeros(predictions.shape, np.int64)
-    for column, order, place in zip(predictions.T, ordered.T, places.T, strict=True):
+def _kinds(numbers: Matrix, ordered: NDArray[np.int64], apart: float) -> _Kinds | None:
+    """Rows alike in all their numbers, which are `ordered` by each; None where some lie between two kinds."""
+    unit = max(apart, float(np.finfo(float).tiny))
+    places = np.zeros(numbers.shape, np.int64)
+    for column, order, place in zip(numbers.T, ordered.T, places.T, strict=True):
         with np.errstate(all="ignore"):
             begins = np.append(True, np.diff(column[order]) > unit)[: len(order)]
             number = np.cumsum(begins) - 1

@@ -554,9 +554,12 @@ class Cox:
         risks, terms = self._risks(w), len(self._terms.of)
         expected = self._summed(risks, np.ones((terms, 1)))
         square = risks.risk[:, None] * self._summed(risks, 1.0 / risks.left[:, None])
-        return RowsAt(
-            risks.eta[:, None], expected, np.maximum(expected - square, 0.0), (np.zeros_like(expected),), self._weights, self.value(w)
-        )  # fmt: skip
+        numbers = np.zeros((4, len(self.time), 1))  # in the rows' own order; who was never at risk adds nothing
+        numbers[:, self._kept.order] = [
+            risks.eta[:, None], expected, np.maximum(expected - square, 0.0), self._weights[:, None],
+        ]  # fmt: skip
+        eta, slopes, bends, weight = numbers
+        return RowsAt(eta, slopes, bends, (np.zeros_like(slopes),), weight[:, 0], self.value(w), follows=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.algorithms.sealed.optimisers import Asking, Goal, Optimiser
 from roundelay.algorithms.sealed.questions import Asked, Question, Total
@@ -122,8 +123,12 @@ class Study:
 
     def outside(self, rows: SiteRows) -> list[SiteRows]:
         """A site's rows outside of each fold."""
+        return [rows.without(fold) for fold in self.folded(rows)]
+
+    def folded(self, rows: SiteRows) -> list[NDArray[np.bool_]]:
+        """Which of them are in each fold."""
         fold = dealt(rows.count, self.regression.folds)
-        return [rows.without(fold == number) for number in range(self.regression.folds)]
+        return [fold == number for number in range(self.regression.folds)]
 
     def optimiser(self, then: Optimiser) -> Optimiser:
         """By which the sites are asked: where a penalty's strength is open, folds come first."""

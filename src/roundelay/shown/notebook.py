@@ -47,7 +47,9 @@ def as_html(view: View) -> str:
 
 def in_notebook() -> bool:
     """Whether what this process prints is shown in the cells of a notebook, where no terminal is."""
-    return "ipykernel" in sys.modules
+    # That ipykernel was imported says nothing: Dask does so in any program.
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def _table(table: Table) -> Markup:

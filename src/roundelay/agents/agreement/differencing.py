@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
@@ -216,6 +216,17 @@ def _values_of(columns: Iterable[str]) -> Callable[[Data], Version]:
     return lambda data: tuple(data.columns.get(column, "") for column in ordered)
 
 
+def _told_apart_by_rows(thing: Thing, new: Added, own: OwnRows) -> Thing:
+    """The same, where values that have changed places between rows are other data."""
+    data = {one.digest: one for one in (*(one.data for one in thing.earlier), new.data)}
+    asked = thing.columns and not thing.whole and len({thing.version(one) for one in data.values()}) < len(data)
+    stood = own.copies(list(data.values()), thing.columns) if asked else None
+    if stood is None:
+        return thing
+    rows = dict(zip(data, (column.tobytes() for column in np.array(stood, np.int64).T), strict=True))
+    return replace(thing, version=lambda one: (thing.version(one), rows[one.digest]))
+
+
 # ---------------------------------------------------------------- in words
 
 
@@ -257,6 +268,7 @@ def findings(
     learned: dict[str, _Learned] = {}
     said: dict[Finding, None] = {}
     for thing in things(new, earlier):
+        thing = thing if own is None else _told_apart_by_rows(thing, new, own)
         totals = [Total(one.names - {me}, thing.version(one.data)) for one in thing.earlier]
         before = follows(me, totals)
         versions = {total.own for total in totals} if own is None else {thing.version(new.data)}

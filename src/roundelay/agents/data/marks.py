@@ -33,12 +33,13 @@ _NO_MARKS: Words = np.zeros(0, np.uint64)
 class Marked:
     """The data as the ledger knows them, and the marks of their rows and cells, in order of size.
 
-    `cells` has a row of marks for each row of the data, its columns in the order of their names.
+    `cells` has a row of marks for each row of the data, its columns in the order of their names, and `order` says which row of the data each is.
     """
 
     data: Data
     marks: Words = field(default_factory=lambda: _NO_MARKS)
     cells: Words = field(default_factory=lambda: _NO_MARKS)
+    order: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def marking_key(folder: Path) -> bytes:
@@ -62,10 +63,11 @@ def mark_rows(columns: Sequence[str], cells: Matrix, digest: str, key: bytes) ->
     each: Words = np.zeros(table.shape, np.uint64)
     for number, name in enumerate(names):
         each[:, number] = _marks_of_cells(key, name, table[:, number])
-    each = each[np.lexsort(each.T)] if names else each
+    placed: NDArray[np.int64] = np.lexsort(each.T) if names else np.arange(len(table))
+    each = each[placed]
     values = {columns[place]: _digest(key, np.sort(table[:, number])) for number, place in enumerate(order)}
     digests = (hashlib.sha256(_bytes(one)).hexdigest() for one in (marks, each))
-    return Marked(Data(digest, len(table), values, *digests), marks, each)
+    return Marked(Data(digest, len(table), values, *digests), marks, each, placed)
 
 
 def _marks_of_cells(key: bytes, name: str, column: Matrix) -> Words:
@@ -137,6 +139,21 @@ def _cells_by(wanted: set[str], data: Data, cells: Words | None) -> Words | None
     if cells is None or not wanted or not wanted <= set(names):
         return None
     return cells.reshape(-1, len(names))[:, [place for place, name in enumerate(names) if name in wanted]]
+
+
+def alike(folder: Path, now: Marked, then: Data) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Of which kind each row is now and was then, both in the order of marks, by the columns of both that are the same in most rows; None where none is known."""
+    common = {column_of(heading).name for heading in now.data.columns} & {
+        column_of(heading).name for heading in then.columns
+    }
+    cells = [_cells_by(common, now.data, now.cells), _cells_by(common, then, _kept(folder, then.cells))]
+    known = [one for one in cells if one is not None]
+    if len(known) < len(cells):
+        return None
+    steady = _steady(known)
+    _, place = np.unique(np.concatenate(steady), return_inverse=True, axis=0)
+    here, there = np.split(place.reshape(-1), [len(steady[0])])
+    return here, there
 
 
 def _counted(marks: Sequence[Words]) -> NDArray[np.int64]:

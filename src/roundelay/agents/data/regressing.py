@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roundelay.agents.agreement.policy import Breach, Policy, refused_counts, refused_rows
 from roundelay.agents.data.marks import Marked, mark_rows
@@ -18,7 +19,7 @@ from roundelay.agents.data.own_fit import FOLDS, LEAST_ROWS, OwnFit, judged
 from roundelay.algorithms.sealed.questions import OwnSums
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems import OwnProblem, Regulariser
-from roundelay.problems.carriers import PART, Watched, about
+from roundelay.problems.carriers import PART, RowsAt, Watched, about
 from roundelay.problems.solving import widths_of
 from roundelay.regression.choosing import Chosen, numbers_of_folds
 from roundelay.regression.columns import TRUTH, Column
@@ -176,12 +177,18 @@ class RegressionFit:
         return self._folds[0](points)
 
     def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
-        """All rows, or those outside of each fold, but for squares."""
+        """All rows, or those outside of each fold and those in each, but for squares; rows that are left out add nothing."""
         if self.study.regression.is_quadratic:
             return ()
         known = known_of(self.study, told)
-        rows = self.study.outside(self.rows) if folds else [self.rows]
-        return tuple(one.likelihood(known.knots, known.scaling).rows_at for one in rows)
+        if not folds:
+            return (self.rows.likelihood(known.knots, known.scaling).rows_at,)
+        inside = self.study.folded(self.rows)
+        parts = [*(~fold for fold in inside), *inside]
+        return tuple(
+            partial(_among, part, self.rows.without(~part).likelihood(known.knots, known.scaling).rows_at)
+            for part in parts
+        )
 
     def own_fit(
         self, fitted: Vector, model: Model, regulariser: Regulariser, told: tuple[Vector, ...]
@@ -201,6 +208,22 @@ class RegressionFit:
 
 
 ROUNDING = 1e-9
+
+
+def _among(these: NDArray[np.bool_], rows_at: Watched, point: Vector) -> RowsAt:
+    """What some rows add, among all of the site."""
+    some = rows_at(point)
+    assert isinstance(some, RowsAt)
+
+    def among(numbers: Any) -> Any:
+        found = np.zeros((len(these), *numbers.shape[1:]))
+        found[these] = numbers
+        return found
+
+    return some._replace(
+        predictions=among(some.predictions), slopes=among(some.slopes), curvatures=among(some.curvatures),
+        ends=tuple(among(end) for end in some.ends), weight=among(some.weight),
+    )  # fmt: skip
 
 
 def _cells_of(column: Column, values: object) -> Vector:

@@ -416,10 +416,12 @@ class Asking:
     def _check_carriers(self, number: int, question: Question, place: Place) -> None:
         """Answer nothing that would be about few rows of this site. The agent stops: each refusal more would tell where they are."""
         holder, least = self.holder, self.holder.least_carriers
-        if least <= 1 or self.noise is not None:
+        if (least <= 1 and holder.elsewhere is None) or self.noise is not None:
             return
         if self._carried is None:  # also after a restart
-            self._carried = Carried(holder.local, holder.held.told, self.plan.dim, least, self.optimiser.asks)
+            self._carried = Carried(
+                holder.local, holder.held.told, self.plan.dim, least, self.optimiser.asks, holder.elsewhere
+            )
             for one, there in questions_of(self.held.answered[:number], self.plan, self.start()):
                 self._carried.note(one, there)
         if not self._carried.admits(question, place):

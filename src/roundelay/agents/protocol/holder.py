@@ -28,6 +28,7 @@ from roundelay.agents.protocol.baton import (
     all_finite,
 )
 from roundelay.agents.protocol.beginning import begin, grid_of, opens_with_a_sum
+from roundelay.agents.protocol.carried import Elsewhere
 from roundelay.agents.protocol.signing import (
     CARD,
     SIGNATURE,
@@ -166,7 +167,7 @@ class Holder:
 
     `seed` keys the agent's own draws, `first_hop` is the epoch's. `secrets` are what it shares with each other member, or a key of its
     own for masks: then all tell each other theirs before anything else. `ring` is the digest of the ring file, and `least_carriers` how many rows of
-    this site an answer must be about.
+    this site an answer must be about, also beside those that it gave `elsewhere`.
     `act` changes what is held in memory; where it raises, that is worth nothing any more, and the agent goes on from its
     journal.
     """
@@ -183,8 +184,9 @@ class Holder:
         signer: Signer | None = None,
         ring: str = "",
         least_carriers: int = 1,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.least_carriers = least_carriers
+        self.least_carriers, self.elsewhere = least_carriers, elsewhere
         self.plan, self.me, self.local, self.seed, self.warm = plan, me, local, seed, warm
         self._key = secrets if isinstance(secrets, MaskKey) else None
         self._secrets = None if isinstance(secrets, MaskKey) else secrets

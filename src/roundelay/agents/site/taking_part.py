@@ -21,6 +21,7 @@ from roundelay.agents.agreement.identity import load_identity
 from roundelay.agents.agreement.plan import RingPlan
 from roundelay.agents.agreement.policy import read_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
+from roundelay.agents.data.elsewhere import Elsewhere
 from roundelay.agents.data.fitting import model_of, noise_of, read_model
 from roundelay.agents.data.models import (
     BESIDE,
@@ -186,8 +187,14 @@ class Site:
         signer = Certified(tuple(member.certificate for member in plan.members), identity_for(self.folder, plan))
         me, secrets = plan.number_of(self.name), self._secrets(plan)
         return Holder(
-            plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest, books.policy.least_rows_a_level
+            plan, me, self.local, self._seed(), secrets, self._warm, before_adding, signer, signed.digest, books.policy.least_rows_a_level,
+            self._elsewhere(plan, books),
         )  # fmt: skip
+
+    def _elsewhere(self, plan: RingPlan, books: Bookkeeper) -> Elsewhere | None:
+        """What the rows answered in other runs and epochs; of rows that are read by batches none is known again."""
+        asked = plan.choice is not None and plan.noise is None and books.marked.data.cells
+        return Elsewhere(self.folder, books.marked, plan.run, plan.epoch) if asked else None
 
     async def _epoch(self, signed: SignedPlan, journal: Journal, books: Bookkeeper) -> Ending | None:
         """How the run ended in this epoch; None where there is a newer one."""
