@@ -160,7 +160,7 @@ class LossSums:
         with np.errstate(over="ignore", invalid="ignore"):  # far away a loss may be beyond all numbers
             for tile in self.tiles(part):
                 features = tile[:-1]
-                wrong |= self.labels and np.count_nonzero(tile[-1] * tile[-1] != 1.0) > 0
+                wrong |= self.labels and bool(np.count_nonzero(tile[-1] * tile[-1] != 1.0))
                 values, slopes, bends = self.loss.of_rows(self.own, self.x @ features, tile[-1])
                 value += float(values.sum())
                 gradient += features @ slopes
