@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import roundelay as rl
@@ -92,6 +92,7 @@ def test_other_losses_are_those_of_all_rows(
     st.lists(st.floats(-800.0, 800.0), min_size=1, max_size=20),
     st.integers(0, 2**20),
 )
+@example([0.0, -0.0, 1e-300, -1e-300, 1e-20, -1e-20, 1e-17, -1e-17, 2e-16, -2e-16, 745.0, -745.0], 0b010101111111)
 def test_the_logistic_loss_at_once_is_the_loss(predictions: list[float], signs: int) -> None:
     u = np.array(predictions)
     t = np.where((signs >> np.arange(len(u))) & 1, 1.0, -1.0)

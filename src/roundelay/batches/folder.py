@@ -12,8 +12,8 @@ from typing import Any
 PARQUET = (".parquet", ".pq")
 # A part is as many row groups as it takes to have so many rows: what one core works on, and what is begun again where a worker dies.
 ROWS_A_PART = 2**18
-# So many rows are decoded at a time, from a buffer of so many bytes: a row group may be as large as it likes.
-ROWS_A_BATCH, BUFFER = 2**16, 2**20
+# So many rows are decoded at a time, from a buffer of so many bytes, which stays close to the core: a row group may be as large as it likes.
+ROWS_A_BATCH, BUFFER = 2**16, 2**16
 
 
 class PassError(RuntimeError):

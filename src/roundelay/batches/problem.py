@@ -22,6 +22,7 @@ from roundelay.algorithms.sealed.optimisers import Found, Goal, Newton, NoMinimi
 from roundelay.algorithms.sealed.questions import HESSIANS, VALUES, Asked, Place, Total
 from roundelay.batches.folder import Folder, Part, PassError, open_folder
 from roundelay.batches.passes import Passes, Tell, summed
+from roundelay.batches.products import add_products, whole_of
 from roundelay.comparison.runners import Dask
 from roundelay.kernels import Matrix, Part as KernelPart, Vector
 from roundelay.problems import Problem
@@ -143,7 +144,7 @@ def _numbers(column: Any, name: str, path: str) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class LossSums:
-    """Of a part: Σℓ, Σℓ'o, and where it is `curved` Σℓ''oo', at x; the last two are one product."""
+    """Of a part: Σℓ, Σℓ'o, and where it is `curved` Σℓ''oo', at x."""
 
     tiles: Tiles
     loss: Loss
@@ -155,24 +156,19 @@ class LossSums:
     def __call__(self, part: Part) -> tuple[float, Vector, Matrix]:
         """One tile after another."""
         dim = len(self.x)
-        value, wrong, moments = 0.0, False, np.zeros((1 + dim * self.curved, dim))
-        factors = np.empty((len(moments), 0))
+        value, wrong, gradient, half = 0.0, False, np.zeros(dim), np.zeros((dim * self.curved, dim))
         with np.errstate(over="ignore", invalid="ignore"):  # far away a loss may be beyond all numbers
             for tile in self.tiles(part):
                 features = tile[:-1]
-                wrong |= self.labels and bool((tile[-1] * tile[-1] != 1.0).any())
+                wrong |= self.labels and bool(np.count_nonzero(tile[-1] * tile[-1] != 1.0))
                 values, slopes, bends = self.loss.of_rows(self.own, self.x @ features, tile[-1])
                 value += float(values.sum())
-                if len(slopes) != factors.shape[1]:
-                    factors = np.empty((len(moments), len(slopes)))
-                factors[0] = slopes
+                gradient += features @ slopes
                 if self.curved:
-                    np.multiply(features, bends, out=factors[1:])
-                moments += factors @ features.T
-        gradient = moments[0].copy()
+                    add_products(features, bends, half)
         if wrong or not (math.isfinite(value) and np.isfinite(gradient).all()):
             self.tiles.read.explain(part)
-        return value, gradient, moments[1:].copy()
+        return value, gradient, whole_of(half) if self.curved else half
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +187,12 @@ class GramSums:
 
 def gram_of_tiles(width: int, tiles: Iterator[Matrix]) -> tuple[int, Matrix]:
     """How many rows there are, and Σzz'."""
-    rows, gram = 0, np.zeros((width, width))
+    rows, half = 0, np.zeros((width, width))
     with np.errstate(over="ignore", invalid="ignore"):
         for tile in tiles:
             rows += tile.shape[1]
-            gram += tile @ tile.T
-    return rows, gram
+            add_products(tile, np.ones(tile.shape[1]), half)
+    return rows, whole_of(half)
 
 
 @dataclass(frozen=True)
