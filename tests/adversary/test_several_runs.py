@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -66,6 +68,35 @@ def refused(
 
     own = OwnRows(lambda parts, columns: rows_in(folder, kept[-1], parts, columns), stood, least)
     return tuple(one for one in findings(ME, entries[:-1], entries[-1], own) if one.refuses)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("columns", [COLUMNS, (*COLUMNS, "b"), COLUMNS[1:]])
+def test_values_that_changed_places_are_other_data(
+    columns: tuple[str, ...], apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two patients' outcomes were mixed up, and put right between two runs: each column has the same values, but the difference is theirs alone."""
+    if not apart:  # the control
+        monkeypatch.setattr(differencing, "_told_apart_by_rows", lambda thing, new, own: thing)
+    before = {name: column[24:] for name, column in files().items()}
+    after = {name: column.copy() for name, column in before.items()}
+    after["length"][[3, 5]] = before["length"][[5, 3]]
+    kept = [marked(COLUMNS, before), marked(columns, after)]
+    kept[1] = replace(kept[1], data=msgspec.structs.replace(kept[1].data, digest="after"))
+    for one in kept:
+        keep_marks(tmp_path, one)
+    entries = [
+        added(number, names, one.data) for number, (names, one) in enumerate(zip((COLUMNS, columns), kept, strict=True))
+    ]
+
+    def stood(times: Sequence[Data], shared: frozenset[str]) -> list[list[int]] | None:
+        found = copies(tmp_path, kept[1], times, shared)
+        return None if found is None else found.tolist()
+
+    own = OwnRows(lambda parts, shared: rows_in(tmp_path, kept[1], parts, shared), stood, 10)
+    found = [one for one in findings(ME, entries[:1], entries[1], own) if one.refuses]
+    # The very same columns are held against each other row by row in any case.
+    assert bool(found) == (apart or columns == COLUMNS) and all("4 rows" in one.sentence for one in found)
 
 
 FOUR = [COLUMNS, (*COLUMNS, "b"), (*COLUMNS, "c"), (*COLUMNS, "b", "c")]

@@ -193,10 +193,9 @@ class Bookkeeper:
         return None if own is None else ledger.rows_told(own)
 
     def _as_many(self, ledger: Ledger, rows: int) -> tuple[Finding, ...]:
-        """The earlier sums over nearly as many rows: the difference may be a few rows of a site."""
-        plan = self.signed.plan
-        new = added_by(self.signed, self.marked.data)
-        return tuple(self._nearly(ledger, comparable(new, ledger.before(plan.run, plan.epoch)), new, rows))
+        """The other sums over nearly as many rows, those of runs beside this one too: the difference may be a few rows of a site."""
+        own, new = ledger.of(self.signed.plan.run, self.signed.plan.epoch), added_by(self.signed, self.marked.data)
+        return tuple(self._nearly(ledger, comparable(new, [one for one in ledger.added if one != own]), new, rows))
 
     def _nearly(self, ledger: Ledger, earlier: tuple[Added, ...], new: Added, rows: int) -> Iterator[Finding]:
         for one in earlier:
