@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from roundelay.agents.agreement.plan import Column, Task
 from roundelay.agents.site.disclosure import Disclosure, disclosure, document_of
 from roundelay.cli import disclose as command
-from roundelay.shown.document import as_html
+from roundelay.shown.document import Document, as_html
 from roundelay.shown.markup import Markup
 from roundelay.shown.pdf import as_pdf
 from tests.agents.hospitals import Hospitals
@@ -138,6 +138,17 @@ def test_hostile_words_are_words_in_a_pdf(hostile: Disclosure) -> None:
         assert "".join(one.split()) in words
     assert not {"\x1b", "\x07", "\u202e"} & {*words}
     assert "".join(HOSTILE.split("\x1b")[0].split()) in "".join((reader.metadata.title or "").split())
+
+
+def test_no_word_is_the_number_of_pages_and_none_is_too_long_for_one() -> None:
+    facts = (("{nb} rows", "age {nb}"), ("W" * 3_000, "two words " * 3_000), ("漢" * 900, "end"))
+    document = Document("{nb}", "of {nb}", (), facts, (), "{nb}", datetime(2026, 1, 1, tzinfo=UTC))
+    pages = pypdf.PdfReader(BytesIO(as_pdf(document))).pages
+    read = [page.extract_text() for page in pages]
+    text = "".join(read)
+    assert "{nb} rows" in text and "age {nb}" in text and text.startswith("{nb}")
+    assert (text.count("W"), text.count("two"), text.count("[")) == (3_000, 3_000, 900)
+    assert all(f"page {number} of {len(pages)}" in one for number, one in enumerate(read, start=1)) and len(pages) > 5
 
 
 def test_a_pdf_that_leads_somewhere_is_seen() -> None:

@@ -133,6 +133,7 @@ def test_a_file_that_another_program_wrote(tmp_path):
         ("hop,sender,receiver,z0\n0,0,-1,1\n", "Message 1 .* receiver -1"),
         ("hop,sender,receiver,z0\n3,0,1,1\n2,1,2,1\n", "in the order in which they were sent"),
         ("hop,sender,receiver,z0\n0,0,1,nan\n", "not finite"),
+        ("hop,sender,receiver,z0\n0,0,1,1\n1000000000,1,2,1\n", "Message 2 .* comes 1,000,000,000 hops after"),
     ],
 )
 def test_bad_text_is_refused_in_a_sentence(tmp_path, text, sentence):
@@ -161,3 +162,14 @@ def test_other_bad_files_are_refused_in_a_sentence(tmp_path):
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00hop")
     with pytest.raises(ValueError, match="not a text file"):
         load_transcript(tmp_path / "bytes.csv")
+
+
+def test_a_run_from_which_a_million_hops_are_missing_is_refused(tmp_path):
+    run = rl.simulate(
+        rl.IADMM(), rl.paper_least_squares(6), rl.ring(6), 33, transcript=True, engine="python", progress=False
+    )
+    content = dict(np.load(run.save(tmp_path / "run.npz"), allow_pickle=False))
+    content["transcript_hop"][-1] = 10**9
+    np.savez(tmp_path / "late.npz", **content)
+    with pytest.raises(ValueError, match=r"late.npz comes 999,999,969 hops after"):
+        rl.load_run(tmp_path / "late.npz")

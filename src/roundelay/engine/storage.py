@@ -16,7 +16,7 @@ from roundelay.links.conditions import NetworkConditions
 from roundelay.problems import Regulariser
 from roundelay.shown.provenance import provenance
 from roundelay.tables import described, restored
-from roundelay.transcripts.storage import DAMAGED, packed, unpacked
+from roundelay.transcripts.storage import DAMAGED, check_hops, packed, unpacked
 
 FORMAT = 4
 
@@ -100,6 +100,7 @@ def _restored(about: dict[str, Any], content: dict[str, Any], path: str | Path) 
     if "transcript_hop" in content:
         kept = {name.removeprefix("transcript_"): content[name] for name in content if name.startswith("transcript_")}
         transcript = unpacked(kept)
+        check_hops(path, transcript)
     journey = None
     if about["journey"] is not None:
         journey = Journey(**about["journey"], **{name: content[f"journey_{name}"] for name in JOURNEY_ARRAYS})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import bidirectional
@@ -21,6 +23,8 @@ MIRRORED = str.maketrans("()[]{}<>", ")(][}{><")
 # In millimetres of A4, and in points.
 MARGIN, TEXT, SMALL, TABLE = 18.0, 9.5, 8.0, 7.5
 ROOM = 55.0
+# The widest letter of a table, and how many lines a row may have.
+WIDEST, MOST_LINES = 2.8, 40
 INK, MUTED, LINE, PAPER = (28, 32, 37), (92, 100, 110), (200, 205, 211), (255, 255, 255)
 COLOURS: Mapping[Look, tuple[int, int, int]] = {
     "good": (0, 102, 74),
@@ -39,13 +43,15 @@ def as_pdf(document: Document) -> bytes:
         import fpdf  # noqa: F401
     except ImportError:
         raise ImportError("A PDF needs the package fpdf2: install it by pip install 'roundelay[pdf]'.") from None
-    return _Pages(document).drawn()
+    first = _Pages(document)
+    first.drawn()
+    return _Pages(document, first.pdf.pages_count).drawn()
 
 
 class _Pages:
-    """Writes a document page by page."""
+    """Writes a document page by page, of which there will be so many."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, count: int = 0) -> None:
         from fpdf import FPDF
 
         class Pages(FPDF):
@@ -56,10 +62,11 @@ class _Pages:
                 self.set_y(-12.0)
                 self.set_font(FONT, size=SMALL - 1.0)
                 self.set_text_color(*MUTED)
-                self.cell(0.0, 5.0, _written(self, f"{document.last_words} – page {self.page_no()} of {{nb}}"))
+                self.cell(0.0, 5.0, _written(self, f"{document.last_words} – page {self.page_no()} of {count}"))
 
         self.document = document
         self.pdf: FPDF = Pages(format="A4")
+        self.pdf.alias_nb_pages("")  # else words of others would be taken for the number of pages
         for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
             self.pdf.add_font(FONT, style, _fonts() / name)
         self.pdf.set_margins(MARGIN, MARGIN, MARGIN)
@@ -142,12 +149,23 @@ class _Pages:
             headings_style=FontFace(emphasis="BOLD", color=MUTED), wrapmode="WORD", width=sum(widths), align="LEFT",
         ) as shown:  # fmt: skip
             for number, cells in enumerate((head, *rows) if head else rows):
-                row = shown.row()
-                for place, cell in enumerate(cells):
-                    bold = FontFace(emphasis="BOLD") if place == 0 and of_words and (number or not head) else None
-                    style = FontFace(emphasis="BOLD", color=COLOURS[looks[cell]]) if cell in looks else bold
-                    row.cell(_written(pdf, cell), style=style)
+                written = (_written(pdf, cell) for cell in cells)
+                for pieces in zip_longest(*map(_fitting, written, widths), fillvalue=""):
+                    row = shown.row()
+                    for place, (cell, piece) in enumerate(zip(cells, pieces, strict=True)):
+                        bold = FontFace(emphasis="BOLD") if place == 0 and of_words and (number or not head) else None
+                        style = FontFace(emphasis="BOLD", color=COLOURS[looks[cell]]) if cell in looks else bold
+                        row.cell(piece, style=style)
         pdf.ln(2.0)
+
+
+def _fitting(cell: str, width: float) -> list[str]:
+    """A cell in pieces of which none is higher than a page: each goes on in a row below, between two words where it can."""
+    lines = max(1, int(width / WIDEST))
+    wrapper = textwrap.TextWrapper(
+        lines * MOST_LINES, drop_whitespace=False, replace_whitespace=False, expand_tabs=False, break_on_hyphens=False
+    )
+    return wrapper.wrap(cell) or [cell]
 
 
 def _widths(table: Table) -> tuple[float, ...]:

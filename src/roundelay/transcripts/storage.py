@@ -82,6 +82,8 @@ def _sealed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> SealedLap:
 
 
 FORMAT = 2
+# A lazy walk stays where it is for some hops, in which no message is sent.
+MOST_HOPS_BETWEEN = 100_000
 COLUMNS = ("hop", "sender", "receiver", "relayed")
 TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
@@ -231,7 +233,18 @@ def _check(path: Path, transcript: Transcript) -> None:
             f"Message {row + 1} of {path} has the hop {transcript.hop[row]}, after {transcript.hop[row - 1]}: "
             "put the messages in the order in which they were sent."
         )
+    check_hops(path, transcript)
     strange = ~np.isfinite(transcript.tokens).all(axis=1)
     if strange.any():
         row = int(np.flatnonzero(strange)[0])
         raise ValueError(f"Message {row + 1} of {path} has a token that is not finite: leave out what has diverged.")
+
+
+def check_hops(path: str | Path, transcript: Transcript) -> None:
+    """Refuse hops that are missing by the million: whoever replays a transcript goes through all of them."""
+    apart = np.diff(transcript.hop, prepend=0)
+    if apart.max(initial=0) > MOST_HOPS_BETWEEN:
+        raise ValueError(
+            f"Message {int(apart.argmax()) + 1} of {path} comes {apart.max():,} hops after the one before it, and no token stays so long where it is: "
+            "save the transcript again."
+        )
