@@ -25,7 +25,7 @@ MUCH, FOLD = 0.1, 100.0
 # Two numbers are the same but for rounding; weights of a row are so many times others but for little.
 ROUNDING, SUITS = 1e-12, 1e-2
 # So many numbers of points before are looked at together.
-AT_ONCE = 1_000_000
+AT_ONCE, AT_A_TIME = 1_000_000, 64
 
 Numbers = NDArray[np.float64]
 
@@ -201,34 +201,43 @@ def tells_by_a_factor(now: RowsAt, before: Sequence[RowsAt], least: int) -> bool
 
     Not over a small step: there all that is told is the curvature, as with a difference.
     """
-    slopes, enough = now.slopes.shape[1], min(float(least), float(about(now.weight[:, None])[0]) / PART)
+    together, slopes = max(1, AT_ONCE // max(now.curvatures.size, 1)), now.slopes.shape[1]
+    enough = min(float(least), float(about(now.weight[:, None])[0]) / PART)
     with np.errstate(all="ignore"):  # a point may be anywhere
-        for one in before:
-            apart, here, there = now.predictions - one.predictions, now.curvatures, one.curvatures
-            change = now.slopes - one.slopes
-            small = _is_small(change, pace_of(change, apart), here[:, :slopes], there[:, :slopes])
-            rest = [_but_for_a_factor(now.slopes - end, one.slopes - end) for end in now.ends]
-            rest += [] if now.ends else [_but_for_a_factor(now.slopes, one.slopes)]
-            if any((~small & (about(slope) < enough)).any() for slope in rest):
-                return True
-            small = _is_small(here - there, pace_of(here - there, apart), here, there)
-            if (~small & (about(_but_for_a_factor(here, there)) < enough)).any():
+        for first in range(0, len(before), together):
+            some = before[first : first + together]
+            apart = now.predictions - np.stack([one.predictions for one in some])
+            here, there = now.curvatures, np.stack([one.curvatures for one in some])
+            others = np.stack([one.slopes for one in some])
+            change = now.slopes - others
+            small = _is_small(change, pace_of(change, apart), here[:, :slopes], there[..., :slopes])
+            told = [(now.slopes - end, others - end, small) for end in now.ends or (np.zeros_like(now.slopes),)]
+            told.append((here, there, _is_small(here - there, pace_of(here - there, apart), here, there)))
+            if any(_few_are_left(one, other, small, enough) for one, other, small in told):
                 return True
     return False
 
 
-def _but_for_a_factor(now: Matrix, before: Matrix) -> Matrix:
-    """What is left of weights when others are taken from them as many times as suits most rows, the median; 0 where it suits few."""
-    ratio, size = pace_of(now, before), np.abs(before)
-    order, half = np.argsort(ratio, axis=0), 0.5 * size.sum(axis=0)
-    middle = (np.cumsum(np.take_along_axis(size, order, axis=0), axis=0) < half).sum(axis=0)
-    factor = np.take_along_axis(
-        ratio, np.take_along_axis(order, np.minimum(middle, len(size) - 1)[None], axis=0), axis=0
-    )
-    rest = now - factor * before
-    suits = np.where(np.abs(rest) <= SUITS * np.abs(factor) * size, size, 0.0).sum(axis=0) >= half
-    rounded = np.abs(rest) <= ROUNDING * (np.abs(now) + np.abs(factor) * size)
-    return np.where(rounded | ~suits, 0.0, rest)
+def _few_are_left(now: Matrix, before: Numbers, small: NDArray[np.bool_], enough: float) -> bool:
+    """Whether few rows are left of weights of which others are taken as many times as suits most rows, the median; where that suits few, nothing is."""
+    level = np.ptp(now, axis=0) <= ROUNDING * np.abs(now).max(
+        axis=0, initial=0.0
+    )  # where all add the same nothing is told
+    point, equation = np.nonzero(~small & ~level)
+    for most in range(0, len(point), AT_A_TIME):
+        chosen = point[most : most + AT_A_TIME], equation[most : most + AT_A_TIME]
+        here, there = now[:, chosen[1]], before[chosen[0], :, chosen[1]].T
+        ratio, size = pace_of(here, there), np.abs(there)
+        order, half = np.argsort(ratio, axis=0), 0.5 * size.sum(axis=0)
+        middle = (np.cumsum(np.take_along_axis(size, order, axis=0), axis=0) < half).sum(axis=0)
+        place = np.take_along_axis(order, np.minimum(middle, len(size) - 1)[None], axis=0)
+        taken = np.take_along_axis(ratio, place, axis=0) * there
+        rest = here - taken
+        suits = np.where(np.abs(rest) <= SUITS * np.abs(taken), size, 0.0).sum(axis=0) >= half
+        rest[np.abs(rest) <= ROUNDING * (np.abs(here) + np.abs(taken))] = 0.0
+        if (about(rest) < enough)[suits].any():
+            return True
+    return False
 
 
 def tells_by_levels(now: RowsAt, before: Sequence[RowsAt], anywhere: RowsAt, least: int) -> bool:

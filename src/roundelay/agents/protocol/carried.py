@@ -15,7 +15,12 @@ import numpy as np
 from roundelay.agents.data.objectives import Local
 from roundelay.algorithms.sealed.questions import HESSIANS, OWN, Asked, Place, Question
 from roundelay.kernels import Vector
-from roundelay.problems.carriers import Looked, Watched
+from roundelay.problems.carriers import PART, Looked, Watched
+
+# Points that differ by this part of their size are one, as far as folds tell of all rows together.
+AS_GOOD_AS_ONE = 1e-2
+# Half of some rows, in parts of what is wanted of them by itself, however few are enough.
+HALF, ALL = PART / 2, 10**9
 
 
 class _Rows(NamedTuple):
@@ -26,6 +31,7 @@ class _Rows(NamedTuple):
     anywhere: Looked
     before: list[Looked]
     asked: list[Looked]
+    is_fold: bool
 
 
 class Elsewhere(Protocol):
@@ -79,6 +85,8 @@ class Carried:
 
     def _are_enough(self, known: _Rows, rows: Looked, elsewhere: Sequence[Looked], question: Question) -> bool:
         """Of what is no number there are none."""
+        if known.is_fold:  # it is the same few rows each time, and has to be carried by half of them
+            return rows.carriers((), self._bent) >= min(self._least, HALF * rows.wanted(known.start, ALL))
         before = [*elsewhere, *known.before]
         if not rows.carriers(before, self._bent) >= rows.wanted(known.start, self._least):
             return False
@@ -103,26 +111,31 @@ class Carried:
     def _at(self, question: Question, place: Place) -> list[tuple[_Rows, Looked]]:
         """The rows of which something is told, where they are asked.
 
-        Of folds that is more than what is asked: those outside of each at a point add up to all rows there, and these less them are the fold alone.
+        Where all folds are asked at as good as one point that is more than what is asked: those outside of each add up to all rows there, and these
+        less them are the fold alone.
         """
         if question.asked == Asked.NOTHING:
             return []
-        whole = self._rows_of(folds=False)
         if question.asked != Asked.FOLDS or question.beside is None:
-            return [(one, one.watched(place.point)) for one in whole]
+            return [(one, one.watched(place.point)) for one in self._rows_of(folds=False)]
         parts = self._rows_of(folds=True)
         if not parts:
             return []
         points = np.split(question.beside, len(parts) // 2)
-        both = zip(parts, [*points, *points], strict=True)
-        return [
-            *((one, one.watched(point)) for one, point in both),
-            *((one, one.watched(point)) for one in whole for point in points),
-        ]
+        apart, size = np.ptp(points, axis=0).max(initial=0.0), np.abs(points).max(initial=0.0)
+        if apart <= AS_GOOD_AS_ONE * size:
+            return [
+                *((one, one.watched(point)) for one, point in zip(parts, [*points, *points], strict=True)),
+                *((one, one.watched(points[0])) for one in self._rows_of(folds=False)),
+            ]
+        return [(one, one.watched(point)) for one, point in zip(parts, points, strict=False)]
 
     def _rows_of(self, folds: bool) -> list[_Rows]:
         if folds not in self._rows:
             watched = self._local.watched(self._told, folds)
             anywhere = self._start + np.random.default_rng(0).standard_normal(len(self._start))
-            self._rows[folds] = [_Rows(one, one(self._start), one(anywhere), [], []) for one in watched]
+            self._rows[folds] = [
+                _Rows(one, one(self._start), one(anywhere), [], [], folds and 2 * place >= len(watched))
+                for place, one in enumerate(watched)
+            ]
         return self._rows[folds]
