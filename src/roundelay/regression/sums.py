@@ -28,14 +28,14 @@ BINS, LEAST_BINS, SPREAD, ROWS_A_BIN = 32, 4, 3.0, 4
 # Chances are counted in so many bins, residuals in so many, of this width; chances are compared with outcomes in ten groups of rows.
 CHANCES, RESIDUALS, RESIDUAL_WIDTH, GROUPS = 100, 26, 1.0 / 3.0, 10
 SURVIVAL_BINS = 30
-# Both ends of a spline: beyond, its polynomials go on.
+# Both ends of a spline: beyond, it goes on as a straight line.
 ENDS = (0.05, 0.95)
 # With fewer sites that can fit the rows alone, what they find would be known of each.
 LEAST_SITES = 4
 # A column of which less than this part is left by the others follows from them.
 COLLINEAR = 1e-9
-# What rounding may do to a leverage.
-NEARLY = 1e-6
+# What rounding may do to a leverage, and to products of columns that follow from others.
+NEARLY, LOST = 1e-6, 1e-12
 Parts = Mapping[str, Any]
 
 
@@ -105,7 +105,11 @@ class Known:
 
     @cached_property
     def _all(self) -> Mapping[str, Mapping[str, Vector]]:
-        pairs = zip(sums_of(self.regression), self.totals, strict=False)
+        pairs = list(zip(sums_of(self.regression), self.totals, strict=False))
+        if any(len(total) != one.length(self.regression) for one, total in pairs):
+            raise ValueError(
+                "The sums that were told are not those of this release, which tells others: let all sites have one release, and plan anew."
+            )
         return {one.name: one.parts(self.regression, total) for one, total in pairs}
 
     # ------------------------------------------------------------ rows and columns
@@ -168,9 +172,7 @@ class Known:
         columns = {column.name: column for column in self.regression.columns}
         found = {}
         for written, spline in self.regression.terms.splines.items():
-            between = np.linspace(0.0, 1.0, spline.inside + 2)[1:-1]
-            parts = np.concatenate([[ENDS[0]], between, [ENDS[1]]])
-            knots = self.quantile(columns[spline.column], parts)
+            knots = self.quantile(columns[spline.column], np.linspace(*ENDS, spline.inside + 2))
             if not (np.diff(knots) > 0.0).all():
                 raise ValueError(
                     f"The column {spline.column!r} has too few different values for {written}: use a smaller df, or a straight line."
@@ -183,19 +185,19 @@ class Known:
     @cached_property
     def weight(self) -> float:
         """Σ weight over all rows."""
-        return float(self.told("moments")["weight"][0])
+        return float(self.told("columns")["weight"][0])
 
     @cached_property
     def sizes(self) -> Vector:
         """Σ weight·|x|/Σ weight of each column of the design: its size."""
-        size = self.told("moments")["sizes"] / self.weight
+        size = self.told("columns")["sizes"] / self.weight
         return np.where(size > 0.0, size, 1.0)
 
     @cached_property
     def shift(self) -> Vector:
         """The mean of each column, where there is a constant that takes it up; else 0."""
         regression = self.regression
-        mean = self.told("moments")["columns"] / self.weight
+        mean = self.told("columns")["columns"] / self.weight
         centred = regression.has_intercept or regression.absorbs_sites or regression.family == COX
         return np.where(self.is_constant | (not centred), 0.0, mean)
 
@@ -487,31 +489,36 @@ def _bins_again_own(rows: SiteRows, known: Known) -> Parts:
 # ---------------------------------------------------------------- the design
 
 
+def _columns_sizes(regression: Regression) -> dict[str, int]:
+    width = len(regression.design_names)
+    whole = {} if regression.family == COX else {"not whole": width}
+    return {"weight": 1, "columns": width, "sizes": width, "log weight": 1} | whole
+
+
+def _columns_own(rows: SiteRows, known: Known) -> Parts:
+    design, weight = rows.design(known.knots), rows.weight
+    return {
+        "weight": weight.sum(), "columns": weight @ design, "sizes": weight @ np.abs(design),
+        "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
+        "not whole": weight @ ((design != 0.0) & (design != 1.0)),
+    }  # fmt: skip
+
+
 def _moments_sizes(regression: Regression) -> dict[str, int]:
-    width, moments = len(regression.design_names), {"weight": 1, "columns": len(regression.design_names)}
-    moments |= {"sizes": width, "response": 1, "events": 1, "offset": 1, "exposure": 1, "relative": 1, "log weight": 1}
+    width, moments = (
+        len(regression.design_names),
+        {"response": 1, "events": 1, "offset": 1, "exposure": 1, "relative": 1},
+    )
     if regression.family == COX:
-        moments["longest"] = 1
-    elif regression.family == MULTINOMIAL:
-        moments |= {
-            "classes": len(regression.classes),
-            "explained": len(regression.classes) * width,
-            "not whole": width,
-        }
-    else:
-        moments |= {"explained": width, "not whole": width}
-    return moments
+        return moments | {"longest": 1}
+    if regression.family == MULTINOMIAL:
+        return moments | {"classes": len(regression.classes), "explained": len(regression.classes) * width}
+    return moments | {"explained": width}
 
 
 def _moments_own(rows: SiteRows, known: Known) -> Parts:
     regression, design, weight, y = rows.regression, rows.design(known.knots), rows.weight, rows.response
-    with np.errstate(over="ignore"):
-        parts: dict[str, Any] = {
-            "weight": weight.sum(), "columns": weight @ design, "sizes": weight @ np.abs(design), "response": weight @ y,
-            "offset": weight @ rows.offset, "exposure": 0.0, "relative": 0.0,
-            "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
-            "not whole": weight @ ((design != 0.0) & (design != 1.0)),
-        }  # fmt: skip
+    parts: dict[str, Any] = {"response": weight @ y, "offset": weight @ rows.offset, "exposure": 0.0, "relative": 0.0}
     parts |= {name: each.sum() for name, each in by_offset(rows).items()}
     if regression.family == COX:
         # Twice the mean time of an exponential law is beyond six rows in seven.
@@ -550,15 +557,87 @@ def by_null_step(rows: SiteRows, known: Known) -> RowsAt | None:
 
 
 def _products_sizes(regression: Regression) -> dict[str, int]:
-    return {"products": half(len([name for name in regression.design_names if name != INTERCEPT]))}
+    slopes = len([name for name in regression.design_names if name != INTERCEPT])
+    cells = sum(int(np.prod(one.sizes)) for one in outcome_cells(regression))
+    return {"products": half(slopes), "outcomes": outcomes(regression) * cells}
 
 
-def _products_own(rows: SiteRows, known: Known) -> Parts:
+def _slopes(rows: SiteRows, known: Known) -> Matrix:
+    """The columns but the constant, about the means of all rows or, where sites have constants, of this one, in the sizes of all."""
     design = (rows.design(known.knots) - known.shift) / known.sizes
     slopes, weight = design[:, ~known.is_constant], rows.weight
     if rows.regression.absorbs_sites and weight.sum() > 0.0:
         slopes = slopes - weight @ slopes / weight.sum()
-    return {"products": triangle((slopes.T * weight) @ slopes)}
+    return slopes
+
+
+def _products_own(rows: SiteRows, known: Known) -> Parts:
+    slopes = _slopes(rows, known)
+    return {"products": triangle((slopes.T * rows.weight) @ slopes), "outcomes": _outcome_counts(rows)}
+
+
+class Cells(NamedTuple):
+    """A term that multiplies numbers: of each level of its `columns` it has a cell, and of each number two, where it is 0 and where it is not."""
+
+    term: str
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def outcome_cells(regression: Regression) -> tuple[Cells, ...]:
+    """Of each of these it is counted how many rows have which outcome, before anything is told of their numbers."""
+    terms, levels = regression.terms, {one.name: len(one.levels) for one in _levels(regression)}
+    found = []
+    for term in terms.terms:
+        columns = terms.names_in(*(factor.expr for factor in term.factors))
+        if len(columns) > 1 and not levels.keys() >= {*columns}:
+            found.append(Cells(terms.spoken(str(term)), columns, tuple(levels.get(name, 2) for name in columns)))
+    return tuple(found)
+
+
+def outcomes(regression: Regression) -> int:
+    """How many there are: each level, an event, or another number than 0, and than 1."""
+    return len(regression.classes) if regression.family == MULTINOMIAL else 1 if regression.family == COX else 2
+
+
+def _outcome_counts(rows: SiteRows) -> Vector:
+    regression, found = rows.regression, []
+    of_levels = {one.name for one in _levels(regression)}
+    sides = (
+        [rows.event > 0.0]
+        if regression.family == COX
+        else [rows.response == one for one in range(len(regression.classes))]
+        if regression.family == MULTINOMIAL
+        else [rows.response != 0.0, rows.response != 1.0]
+    )
+    for cells in outcome_cells(regression):
+        codes = [
+            np.asarray(rows.frame[name].cat.codes if name in of_levels else rows.frame[name] != 0.0, np.int64)
+            for name in cells.columns
+        ]
+        place = np.ravel_multi_index(codes, cells.sizes)
+        found += [np.bincount(place[side & (rows.weight > 0.0)], minlength=int(np.prod(cells.sizes))) for side in sides]
+    return np.concatenate(found).astype(np.float64) if found else np.zeros(0)
+
+
+def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
+    """h of each row of a site among those of all sites, of a constant and the columns: how much of what it adds can be told by itself.
+
+    Of all sums with a response y, c picks Σ y_j·x_j'c. No choice of c leaves more of row i than h_i of Σ(x_j'c)².
+    """
+    slopes, weight = _slopes(rows, known), rows.weight
+    beside = known.told("columns")["columns"] / known.sizes - known.weight * known.shift / known.sizes
+    constant, cross = (
+        (weight.sum(), 0.0) if rows.regression.absorbs_sites else (known.weight, beside[~known.is_constant])
+    )
+    whole = np.zeros((slopes.shape[1] + 1,) * 2)
+    whole[0, 0], whole[0, 1:], whole[1:, 0], whole[1:, 1:] = constant, cross, cross, known.products
+    widths = np.sqrt(np.maximum(np.diag(whole), 0.0))
+    widths = np.where(widths > 0.0, widths, 1.0)
+    curvatures, directions = np.linalg.eigh(whole / np.outer(widths, widths))
+    kept = curvatures > LOST
+    turned = np.column_stack([np.ones(rows.count), slopes]) / widths @ directions[:, kept]
+    return np.asarray(weight * (turned**2 / curvatures[kept]).sum(axis=1), np.float64)
 
 
 NULL, NULL_STEPS = "null", 6
@@ -728,11 +807,14 @@ SUMMED = Sum("sums", "the sum of each column of numbers", _spreads_sizes, _sums_
 SPREADS = Sum("spreads", "the spread of each column of numbers", _spreads_sizes, _spreads_own, None)
 BINNED = Sum("bins", f"how many rows lie in up to {BINS} bins of each column of numbers", _bins_sizes, _bins_own, None)
 BINNED_AGAIN = Sum("bins again", "the same for bins with about as many rows each", _bins_sizes, _bins_again_own, None)
+COLUMNS = Sum("columns", "the sums of the model's columns", _columns_sizes, _columns_own, ("weight", "sizes"))
 MOMENTS = Sum(
-    "moments", "the sums of the model's columns, and of each times what is explained", _moments_sizes, _moments_own,
-    ("weight", "sizes", "events"),
+    "moments", "the sums of what is explained, by itself and times each of the model's columns", _moments_sizes, _moments_own, ("events",)
 )  # fmt: skip
-PRODUCTS = Sum("products", "the products of the model's columns in pairs", _products_sizes, _products_own)
+PRODUCTS = Sum(
+    "products", "the products of the model's columns in pairs, and how many rows of each level in a product have an outcome",
+    _products_sizes, _products_own, ("outcomes",),
+)  # fmt: skip
 FIRST_LOOK = Sum(
     "first look", "how precise the coefficients are, the deviance, and counts of rows by what is predicted for them",
     _first_look_sizes, _first_look_own, ("value", "pearson", "able", "chances", "at risk", "ended"),
@@ -755,7 +837,8 @@ def sums_of(regression: Regression) -> tuple[Sum, ...]:
     counted = (COUNTED,) if _levels(regression) else ()
     described = (SUMMED, SPREADS, BINNED, BINNED_AGAIN) if _numbers(regression) else ()
     null = tuple(map(_null, range(NULL_STEPS))) if needs_null_steps(regression) else ()
-    return (ROWS, *counted, *described, MOMENTS, PRODUCTS, *null, *AFTER)
+    # What is explained comes last: by the products each site knows how much of a row of its own the sums with it can tell.
+    return (ROWS, *counted, *described, COLUMNS, PRODUCTS, MOMENTS, *null, *AFTER)
 
 
 __all__ = [
@@ -767,7 +850,10 @@ __all__ = [
     "full",
     "group_names",
     "half",
+    "leverages_among_all",
     "look_weights",
+    "outcome_cells",
+    "outcomes",
     "sums_of",
     "triangle",
 ]
