@@ -17,9 +17,9 @@ from scipy.interpolate import BSpline
 from roundelay.agents.agreement.plan import Task
 from roundelay.agents.agreement.policy import Policy, refused_counts, refused_rows, refused_task
 from roundelay.kernels import Matrix, Vector
-from roundelay.regression import formula as formulas
+from roundelay.regression import formula as formulas, sums
 from roundelay.regression.choosing import dealt
-from roundelay.regression.pooled import rows_of
+from roundelay.regression.pooled import glm, rows_of
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.study import Study, StudyError
 from roundelay.regression.sums import Known, leverages_among_all
@@ -424,6 +424,120 @@ def test_one_outcome_in_a_level_that_is_multiplied_with_numbers(formula: str, fa
     for frame in frames.values():
         frame["stage"], frame["late"] = frame["sex"], (frame["sex"] == "m") * 1.0
     assert not refused(frames, formula, family)
+
+
+# ---------------------------------------------------------------- sums of what bends, and bins of weights
+
+
+def with_incomes() -> Frames:
+    frames, rng = Drawn(rows=100, seed=3).frames(), np.random.default_rng(1)
+    for frame in frames.values():
+        logarithm = 10.0 + 0.05 * (frame["age"] - 50.0) + rng.normal(0.0, 0.3, len(frame))
+        frame["income"] = np.round(np.exp(logarithm), 2).clip(upper=190_000.0)
+    return frames
+
+
+def test_three_sums_of_distances_are_a_tent_over_one_patient() -> None:
+    """The control: were |column| summed, as a size, an age would tell any number of its patient. Of squares such a sum is the same for all."""
+    frames, apart = with_incomes(), 1e-4
+    patient = frames[SITE].loc[ROW]
+    terms = " + ".join(f"I(age - {float(patient['age']) + side * apart!r})" for side in (-1.0, 0.0, 1.0))
+    known, sites = sums_of(frames, f"length ~ {terms} + weights(income)", **RIDGE)
+    bends = sum(one.weight @ np.abs(one.design({})[:, 1:]) for one in sites.values())
+    assert (bends[0] - 2.0 * bends[1] + bends[2]) / (2.0 * apart) == pytest.approx(patient["income"], rel=1e-4)
+    squares = sum(one.weight @ one.design({}) ** 2 for one in sites.values())
+    np.testing.assert_allclose(known.sizes**2 * known.weight, squares, rtol=1e-12)
+    assert set(known.told("columns")) == {"weight", "columns", "squares", "log weight"}
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_the_size_of_a_column_is_found_in_any_unit(size: float) -> None:
+    frames = Drawn(rows=100).frames()
+    for frame in frames.values():
+        frame["age"] *= size
+    known, _ = sums_of(frames, "length ~ age + C(sex)")
+    ages = np.concatenate([frame["age"] for frame in frames.values()])
+    assert known.sizes[1] == pytest.approx(np.sqrt((ages**2).mean()), rel=1e-9)
+    assert [known.is_whole(column) for column in range(3)] == [True, False, True]
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(
+    ("formula", "family", "parts"),
+    [
+        ("ill ~ age + dose + weights(income)", "binomial", ("chances",)),
+        ("I(income / 200000) ~ age + dose", "binomial", ("chances",)),
+        ("Surv(time, died) ~ dose + weights(income)", "cox", ("at risk", "ended")),
+    ],
+)
+def test_bins_count_rows_whatever_they_weigh(
+    formula: str, family: str, parts: tuple[str, ...], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a bin with one patient tells the weight, or the part of 1 that is explained."""
+    if weighted:
+        monkeypatch.setattr(sums, "_counted", lambda rows: rows.weight)
+        monkeypatch.setattr(sums, "_yes", lambda rows: rows.response)
+    frames = with_incomes()
+    told_at_end = glm(formula, frames, family).known.told("first look")
+    counts = np.concatenate([told_at_end[part] for part in parts])
+    incomes = np.concatenate([frame["income"] for frame in frames.values()]) / (200000.0 if "I(" in formula else 1.0)
+    known_now = sum(bool(np.isclose(counts, income, rtol=1e-9).any()) for income in incomes)
+    assert known_now > 0 if weighted else (np.array_equal(counts, np.round(counts)) and not known_now)
+
+
+def test_of_counts_of_many_no_row_is_counted_by_its_outcome() -> None:
+    """Of trials a bin with one row would tell how many went well."""
+    frames = Drawn(rows=100).frames()
+    for frame in frames.values():
+        frame["rest"] = 3.0 - frame["ill"]
+    result = glm("cbind(ill, rest) ~ age", frames, "binomial").result
+    assert result.roc is None and result.calibration == () and result.residuals is not None
+
+
+# ---------------------------------------------------------------- splines beside levels
+
+
+def beside_a_spline() -> Frames:
+    """Ten patients of all sites have a high grade, of whom one is old."""
+    rng, found = np.random.default_rng(1), {}
+    for number in range(4):
+        grade = np.array(["low", "middle"] * 200, object)
+        age = rng.uniform(20.0, 90.0, 400)
+        if number in (0, 2):
+            grade[:5], age[:5] = "high", rng.uniform(22.0, 45.0, 5)
+        found[f"site{number}"] = pd.DataFrame({"age": age, "grade": grade, "length": rng.normal(8.0, 2.0, 400)})
+    found[SITE].loc[2, "age"] = 68.37
+    return found
+
+
+def test_a_spline_and_a_level_that_nothing_multiplies_tell_an_age() -> None:
+    """The products of all columns in pairs are told: of two hats side by side, with none beside them, one patient has both."""
+    frames, formula = beside_a_spline(), "length ~ C(grade) + bs(age, df=13, degree=1)"
+    known, _ = sums_of(frames, formula, table_one=False)
+    names = [name for name in known.regression.design_names if name != "Intercept"]
+    sizes, means = known.sizes[1:], known.shift[1:]
+    products = known.products * np.outer(sizes, sizes) + known.weight * np.outer(means, means)
+    ones = known.told("columns")["columns"][1:]
+    of_grade = [names.index(name) for name in names if name.startswith("C(grade)")]
+    beside = ones - products[of_grade].sum(axis=0)  # of the reference, which is the high grade
+    hats = beside[[names.index(name) for name in names if name.startswith("bs(")]]
+    knots = np.array(next(iter(known.knots.values())))
+    assert known.regression.columns[1].levels[0] == "high" or known.regression.columns[0].levels[0] == "high"
+    place = max(place for place in range(len(hats) - 2) if min(hats[place], hats[place + 1]) > 1e-6)
+    part = hats[place + 1] / (hats[place] + hats[place + 1])
+    assert knots[place + 1] + part * (knots[place + 2] - knots[place + 1]) == pytest.approx(68.37, abs=1e-6)
+    said = refused(frames, formula, table_one=False)
+    assert set(said) == set(frames) and "bs(age, df=13, degree=1) beside grade" in said[SITE]
+    assert "smaller df" in said[SITE]
+    for frame in frames.values():
+        frame["high"] = (frame.pop("grade") == "high") * 1.0
+    assert refused(frames, "length ~ high + bs(age, df=13, degree=1)")
+
+
+def test_splines_beside_levels_and_each_other_that_many_rows_have() -> None:
+    frames = Drawn(rows=100).frames()
+    assert not refused(frames, "length ~ C(grade) + bs(age, df=6) + bs(dose, df=4)")
+    assert refused(frames, "length ~ bs(age, df=16) + bs(dose, df=16)")
 
 
 # ---------------------------------------------------------------- what must go on

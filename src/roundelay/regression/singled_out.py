@@ -539,6 +539,33 @@ def _with_cells(rows: SiteRows) -> Iterator[tuple[str, NDArray[np.bool_]]]:
             yield from ((written, place.reshape(-1) == number) for number in range(place.max(initial=0) + 1))
 
 
-def _rows_between(count: int, knots: int) -> float:
+def crossed_splines(rows: SiteRows, known: Known, least: int) -> tuple[str, ...]:
+    """Splines of which hardly a row of all sites with some level lies between two knots, or none between two of another spline.
+
+    Products are told of any two columns, also of those that no term multiplies. A number of two values is a level, of which other sites have
+    as many as this one.
+    """
+    splines, sides = rows.regression.terms.splines, {}
+    for column in rows.regression.columns if splines and least > 1 else ():
+        if column.values == "levels":
+            counts = known.told("counts")[column.name].reshape(-1, len(column.levels)).sum(axis=0)
+        else:
+            found, counts = np.unique(rows.frame[column.name], return_counts=True)
+            counts = counts * known.rows / rows.count if len(found) == 2 else np.zeros(0)
+        sides[column.name] = float(counts[counts > 0.0].min(initial=np.inf))
+    said = [
+        f"{written} beside {name}"
+        for written, one in splines.items()
+        for name, count in sides.items()
+        if _rows_between(count, one.inside + 2) <= RARER
+    ]
+    for (written, one), (another, other) in combinations(splines.items() if sides else (), 2):
+        between_both = _rows_between(_rows_between(known.rows, one.inside + 2), other.inside + 2)
+        if one.column != other.column and between_both <= RARER:
+            said.append(f"{written} beside {another}")
+    return tuple(rows.regression.terms.spoken(one) for one in said)
+
+
+def _rows_between(count: float, knots: int) -> float:
     """How many of so many rows there would be between two of so many knots, if all sites were as one."""
     return count * (ENDS[1] - ENDS[0]) / (knots - 1)

@@ -316,7 +316,7 @@ def separated_by(known: Known) -> list[str]:
     explained = known.told("moments")["explained"].reshape(len(levels), -1)
     for column, name in enumerate(regression.design_names):
         total = float(columns["columns"][column])
-        if name == INTERCEPT or float(columns["not whole"][column]) > 0.0 or not total > 0.0:
+        if name == INTERCEPT or not known.is_whole(column):
             continue
         for level, some in zip(levels, explained[:, column].tolist(), strict=True):
             least = ROUNDING * total

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems.carriers import RowsAt
 from roundelay.regression.columns import Column
-from roundelay.regression.formula import Knots
+from roundelay.regression.formula import COUNTS, Knots
 from roundelay.regression.likelihood import FamilyLosses, Likelihood, binned_survival
 from roundelay.regression.own_estimates import own_estimate
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Regression
@@ -36,6 +36,8 @@ LEAST_SITES = 4
 COLLINEAR = 1e-9
 # What rounding may do to a leverage, and to products of columns that follow from others.
 NEARLY, LOST = 1e-6, 1e-12
+# Squares are summed in units, from large to small, so that whatever the size of a number they have digits in one; beyond the bound they tell nothing.
+UNITS, BOUND = (2.0**-32, 1.0, 2.0**32), 2.0**55
 Parts = Mapping[str, Any]
 
 
@@ -189,9 +191,18 @@ class Known:
 
     @cached_property
     def sizes(self) -> Vector:
-        """Σ weight·|x|/Σ weight of each column of the design: its size."""
-        size = self.told("columns")["sizes"] / self.weight
-        return np.where(size > 0.0, size, 1.0)
+        """The root of Σ weight·x²/Σ weight of each column of the design: its size, by the finest unit in which no site came to the bound."""
+        squares = self.told("columns")["squares"].reshape(len(UNITS), -1)
+        size = np.ones(squares.shape[1])
+        for unit, told in zip(UNITS, squares, strict=True):
+            size = np.where((told > 0.0) & (told < BOUND), np.sqrt(told / self.weight) / unit, size)
+        return size
+
+    def is_whole(self, column: int) -> bool:
+        """Whether all rows have 0 or 1 in a column: then its squares add up to what it does, which nothing else does but by accident."""
+        told = self.told("columns")
+        ones, squares = float(told["columns"][column]), self.sizes[column] ** 2 * self.weight
+        return ones > 0.0 and abs(squares - ones) <= COLLINEAR * ones
 
     @cached_property
     def shift(self) -> Vector:
@@ -491,16 +502,17 @@ def _bins_again_own(rows: SiteRows, known: Known) -> Parts:
 
 def _columns_sizes(regression: Regression) -> dict[str, int]:
     width = len(regression.design_names)
-    whole = {} if regression.family == COX else {"not whole": width}
-    return {"weight": 1, "columns": width, "sizes": width, "log weight": 1} | whole
+    return {"weight": 1, "columns": width, "squares": len(UNITS) * width, "log weight": 1}
 
 
 def _columns_own(rows: SiteRows, known: Known) -> Parts:
     design, weight = rows.design(known.knots), rows.weight
+    # Squares, which the products tell as well: of what bends, such as |x − 50|, three sums were one patient's.
+    with np.errstate(over="ignore"):
+        squares = [np.minimum(weight @ (unit * design) ** 2, BOUND) for unit in UNITS]
     return {
-        "weight": weight.sum(), "columns": weight @ design, "sizes": weight @ np.abs(design),
+        "weight": weight.sum(), "columns": weight @ design, "squares": np.concatenate(squares),
         "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
-        "not whole": weight @ ((design != 0.0) & (design != 1.0)),
     }  # fmt: skip
 
 
@@ -669,13 +681,28 @@ def _null_own(rows: SiteRows, known: Known) -> Parts:
 # ---------------------------------------------------------------- after the fit
 
 
+def is_yes_or_no(regression: Regression) -> bool:
+    """Whether a row has an outcome or has it not, so that it can be counted by that: of counts of many it would be told how many."""
+    return regression.family == "binomial" and regression.terms.response[0] != COUNTS
+
+
+def _yes(rows: SiteRows) -> Vector:
+    """Whether a row has the outcome: a part between 0 and 1 is rounded, or a bin with one row would tell it."""
+    return np.where(rows.response > 0.5, 1.0, 0.0)
+
+
+def _counted(rows: SiteRows) -> Vector:
+    """What a row counts in bins: one, whatever its weight, or a bin with one row would tell it; none where its weight is 0."""
+    return np.where(rows.weight > 0.0, 1.0, 0.0)
+
+
 def _first_look_sizes(regression: Regression) -> dict[str, int]:
     sizes = {"information": half(regression.dim), "value": 1, "null": 1, "pearson": 1}
     if regression.errors != "model":
         sizes["curvature"] = half(regression.dim)
     if regression.heterogeneity:
         sizes["able"] = 1
-    if regression.diagnostics and regression.family == "binomial":
+    if regression.diagnostics and is_yes_or_no(regression):
         sizes["chances"] = 2 * CHANCES
     if regression.diagnostics and regression.family == COX:
         sizes |= {"at risk": SURVIVAL_BINS, "ended": SURVIVAL_BINS}
@@ -693,16 +720,16 @@ def _first_look_own(rows: SiteRows, known: Known) -> Parts:
     if family is not None:
         mean = family.mean(_predictors(rows, likelihood, w))
         parts["pearson"] = rows.weight @ over((rows.response - mean) ** 2, family.variance(mean))
-        if regression.diagnostics and regression.family == "binomial":
+        if regression.diagnostics and is_yes_or_no(regression):
             place = np.minimum((mean * CHANCES).astype(np.int64), CHANCES - 1)
-            sides = (rows.weight * (1.0 - rows.response), rows.weight * rows.response)
+            sides = (_counted(rows) * (1.0 - _yes(rows)), _counted(rows) * _yes(rows))
             parts["chances"] = np.concatenate([np.bincount(place, side, CHANCES) for side in sides])
     if regression.errors != "model":
         parts["curvature"] = triangle(likelihood.hessian(w))
     if regression.heterogeneity:
         parts["able"] = own_estimate(likelihood, regression.spared) is not None
     if regression.diagnostics and regression.family == COX:
-        at_risk, ended = binned_survival(rows.response, rows.event, rows.weight, known.survival_edges)
+        at_risk, ended = binned_survival(rows.response, rows.event, _counted(rows), known.survival_edges)
         parts |= {"at risk": at_risk, "ended": ended}
     return parts
 
@@ -711,7 +738,7 @@ def _second_look_sizes(regression: Regression) -> dict[str, int]:
     sizes = {"log likelihood": 1}
     if regression.errors != "model":
         sizes["scores"] = half(regression.dim)
-    if regression.diagnostics and regression.family == "binomial":
+    if regression.diagnostics and is_yes_or_no(regression):
         sizes["calibration"] = 4 * GROUPS
     if regression.diagnostics and regression.distribution is not None:
         sizes["residuals"] = RESIDUALS
@@ -731,9 +758,9 @@ def _second_look_own(rows: SiteRows, known: Known) -> Parts:
         parts["log likelihood"] = family.log_likelihood(
             y[counted], mean[counted], weight[counted], known.dispersion
         ).sum()
-        if regression.diagnostics and regression.family == "binomial":
+        if regression.diagnostics and is_yes_or_no(regression):
             place = np.clip(np.searchsorted(known.chance_edges, mean, side="right") - 1, 0, GROUPS - 1)
-            sums = (np.ones(rows.count), weight, weight * mean, weight * y)
+            sums = (np.ones(rows.count), _counted(rows), _counted(rows) * mean, _counted(rows) * _yes(rows))
             parts["calibration"] = np.concatenate([np.bincount(place, one, GROUPS) for one in sums])
         if regression.diagnostics:
             scale = np.sqrt(known.dispersion * family.variance(mean) / np.where(counted, weight, 1.0))
@@ -807,7 +834,13 @@ SUMMED = Sum("sums", "the sum of each column of numbers", _spreads_sizes, _sums_
 SPREADS = Sum("spreads", "the spread of each column of numbers", _spreads_sizes, _spreads_own, None)
 BINNED = Sum("bins", f"how many rows lie in up to {BINS} bins of each column of numbers", _bins_sizes, _bins_own, None)
 BINNED_AGAIN = Sum("bins again", "the same for bins with about as many rows each", _bins_sizes, _bins_again_own, None)
-COLUMNS = Sum("columns", "the sums of the model's columns", _columns_sizes, _columns_own, ("weight", "sizes"))
+COLUMNS = Sum(
+    "columns",
+    "the sums of the model's columns, and of their squares",
+    _columns_sizes,
+    _columns_own,
+    ("weight", "squares"),
+)
 MOMENTS = Sum(
     "moments", "the sums of what is explained, by itself and times each of the model's columns", _moments_sizes, _moments_own, ("events",)
 )  # fmt: skip

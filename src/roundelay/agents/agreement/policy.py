@@ -25,6 +25,7 @@ from roundelay.regression.rows import SiteRows
 from roundelay.regression.singled_out import (
     alone_among_all,
     counting_alike,
+    crossed_splines,
     narrow_knots,
     narrow_step,
     rare_outcomes,
@@ -491,6 +492,16 @@ def refused_counts(policy: Policy, known: Known, own: SiteRows | None = None) ->
 def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Iterator[Breach]:
     yield from refused_unknowns(policy, known.regression.dim + known.constants, known.rows)
     yield from _unknowns_of_a_fold(policy, known)
+    has_levels = any(column.values == "levels" for column in known.regression.columns)
+    if own is not None and (known.has("counts") or not has_levels):
+        crossed = crossed_splines(own, known, policy.least_rows_a_level)
+        if crossed:
+            yield Breach(
+                "least_rows_a_level",
+                f"Of the rows of all sites hardly one is between two knots in {join_names([in_short(one) for one in crossed[:NAMED]])}, and this site's "
+                "policy does not allow that (least_rows_a_level): their products would be about one patient. Let the spline have a smaller df, or join "
+                "levels in the data.",
+            )
     if own is not None and known.has("products") and not known.has("moments"):
         yield from _before_outcomes(policy, known, own)
     if own is not None and known.has("bins again"):
