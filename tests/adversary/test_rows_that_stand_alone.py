@@ -395,6 +395,7 @@ def one_ill(column: str) -> Frames:
     for frame in frames.values():
         frame["stage"] = rng.choice(["early", "late"], len(frame), p=[0.8, 0.2])
         frame["late"] = (frame["stage"] == "late") * 1.0
+        frame["code"] = 2.0 - frame["late"]
         frame.loc[frame["stage"] == "late", column] = 0.0
     frames[SITE].loc[frames[SITE].index[frames[SITE]["stage"] == "late"][3], column] = 1.0
     return frames
@@ -403,6 +404,7 @@ def one_ill(column: str) -> Frames:
 OUTCOMES = [
     ("ill ~ C(stage) * (age + dose)", "binomial", "ill"),
     ("ill ~ late * (age + dose)", "binomial", "ill"),
+    ("ill ~ code * (age + dose)", "binomial", "ill"),
     ("visits ~ C(stage) * (age + dose)", "poisson", "visits"),
     ("Surv(time, died) ~ C(stage) * (age + dose)", "cox", "died"),
 ]
@@ -415,7 +417,11 @@ def test_one_outcome_in_a_level_that_is_multiplied_with_numbers(formula: str, fa
     patient = frames[SITE][(frames[SITE]["stage"] == "late") & (frames[SITE][column] > 0.0)].iloc[0]
     if family == "binomial":
         of_late = [name for name in known.regression.design_names if ":" in name]
-        found = [told(known, {name: 1.0})[1] for name in of_late]
+        other = {"age": 2.0, "dose": 2.0} if "code" in formula else {}
+        found = [
+            abs(told(known, {name: 1.0, **{one: -much for one, much in other.items() if one in name.split(":")}})[1])
+            for name in of_late
+        ]
         assert found == pytest.approx([patient["age"], patient["dose"]])
     said = refused(frames, formula, family)
     assert set(said) == set(frames) and "multiplies a number with levels of which fewer than 5 rows" in said[SITE]
@@ -423,6 +429,7 @@ def test_one_outcome_in_a_level_that_is_multiplied_with_numbers(formula: str, fa
     frames = Drawn(rows=100).frames()
     for frame in frames.values():
         frame["stage"], frame["late"] = frame["sex"], (frame["sex"] == "m") * 1.0
+        frame["code"] = 2.0 - frame["late"]
     assert not refused(frames, formula, family)
 
 

@@ -502,14 +502,16 @@ def alone_among_all(rows: SiteRows, known: Known, least: int) -> bool:
 def rare_outcomes(rows: SiteRows, known: Known, least: int) -> tuple[str, ...]:
     """The terms that multiply a number with a level of which few rows of all sites have an outcome: sums of these are what the few are like."""
     found, begin, told = [], 0, known.told("products")["outcomes"]
+    levels = {one.name for one in rows.regression.columns if one.values == "levels"}
     for cells in outcome_cells(rows.regression):
         shape = (outcomes(rows.regression), *cells.sizes)
         counts = told[begin : begin + int(np.prod(shape))].reshape(shape)
         begin += counts.size
         for axis, name in enumerate(cells.columns, 1):
-            number = rows.frame[name] if cells.sizes[axis - 1] == 2 else None
-            if number is not None and len(np.unique(number)) > 2:  # of many values: 0 is no level
-                counts = np.take(counts, [1], axis)
+            if (
+                name not in levels and len(np.unique(rows.frame[name])) > 2
+            ):  # of many values none is a level, but that it is 0 for most
+                counts = np.take(counts, [1, 2], axis).sum(axis=axis, keepdims=True)
         if ((counts > 0.0) & (counts < least)).any():
             found.append(cells.term)
     return tuple(found)

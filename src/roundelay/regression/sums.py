@@ -589,7 +589,10 @@ def _products_own(rows: SiteRows, known: Known) -> Parts:
 
 
 class Cells(NamedTuple):
-    """A term that multiplies numbers: of each level of its `columns` it has a cell, and of each number two, where it is 0 and where it is not."""
+    """A term that multiplies numbers: of each level of its `columns` it has a cell, and of each number three, where it is 0, 1 and neither.
+
+    So yes and no are told apart where they are written as 0 and 1, or as 1 and 2.
+    """
 
     term: str
     columns: tuple[str, ...]
@@ -603,7 +606,7 @@ def outcome_cells(regression: Regression) -> tuple[Cells, ...]:
     for term in terms.terms:
         columns = terms.names_in(*(factor.expr for factor in term.factors))
         if len(columns) > 1 and not levels.keys() >= {*columns}:
-            found.append(Cells(terms.spoken(str(term)), columns, tuple(levels.get(name, 2) for name in columns)))
+            found.append(Cells(terms.spoken(str(term)), columns, tuple(levels.get(name, 3) for name in columns)))
     return tuple(found)
 
 
@@ -624,7 +627,9 @@ def _outcome_counts(rows: SiteRows) -> Vector:
     )
     for cells in outcome_cells(regression):
         codes = [
-            np.asarray(rows.frame[name].cat.codes if name in of_levels else rows.frame[name] != 0.0, np.int64)
+            np.asarray(rows.frame[name].cat.codes, np.int64)
+            if name in of_levels
+            else np.select([rows.frame[name] == 0.0, rows.frame[name] == 1.0], [0, 1], 2)
             for name in cells.columns
         ]
         place = np.ravel_multi_index(codes, cells.sizes)
