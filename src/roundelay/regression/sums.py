@@ -642,6 +642,22 @@ def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
 
     Of all sums with a response y, c picks Σ y_j·x_j'c. No choice of c leaves more of row i than h_i of Σ(x_j'c)².
     """
+    return np.asarray((_beside_all(rows, known) ** 2).sum(axis=1), np.float64)
+
+
+def left_to_others(rows: SiteRows, known: Known) -> float:
+    """Of Σ(x_j'c)² over all rows the least part that is others', for any c, by the part that they have of the rows: 0 where some sum is this site's alone."""
+    beside, others = _beside_all(rows, known), 1.0 - rows.weight.sum() / known.weight
+    if rows.regression.absorbs_sites:  # its constant is in no sum, and its columns are about their means
+        beside = beside - np.outer(np.sqrt(rows.weight), np.sqrt(rows.weight) @ beside) / max(
+            rows.weight.sum(), np.finfo(float).tiny
+        )
+    mine = float(np.linalg.eigvalsh(beside.T @ beside)[-1]) if len(beside) else 0.0
+    return (1.0 - mine) / others if others > 0.0 else 0.0
+
+
+def _beside_all(rows: SiteRows, known: Known) -> Matrix:
+    """A constant and the columns, weighed, and turned so that Σxx' over the rows of all sites is I."""
     slopes, weight = _slopes(rows, known), rows.weight
     beside = known.told("columns")["columns"] / known.sizes - known.weight * known.shift / known.sizes
     constant, cross = (
@@ -654,7 +670,7 @@ def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
     curvatures, directions = np.linalg.eigh(whole / np.outer(widths, widths))
     kept = curvatures > LOST
     turned = np.column_stack([np.ones(rows.count), slopes]) / widths @ directions[:, kept]
-    return np.asarray(weight * (turned**2 / curvatures[kept]).sum(axis=1), np.float64)
+    return np.asarray(np.sqrt(weight)[:, None] * turned / np.sqrt(curvatures[kept]), np.float64)
 
 
 NULL, NULL_STEPS = "null", 6
@@ -888,6 +904,7 @@ __all__ = [
     "full",
     "group_names",
     "half",
+    "left_to_others",
     "leverages_among_all",
     "look_weights",
     "outcome_cells",
