@@ -632,3 +632,27 @@ def test_sites_of_real_data_are_not_told_apart(how: str) -> None:
             continue  # three rows elsewhere hide nothing of seven columns
         known, sites = sums_of(frames, case.formula, **case.planned)
         assert min(left_to_others(one, known) for one in sites.values()) > 0.04, case.name
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [
+        ("length ~ I(age * 1e12) + I(dose * 1e-12) + I(age ** 3) + C(sex) * dose", "gaussian"),
+        ("ill ~ bs(age, df=5) + log(dose) + C(grade) + weights(visits + 1)", "binomial"),
+        ("visits ~ age * dose + offset(0.1 * dose)", "poisson"),
+        ("grade ~ age + dose", "multinomial"),
+        ("Surv(time, died) ~ age + C(sex)", "cox"),
+    ],
+)
+def test_what_is_summed_before_the_fit_is_a_sum_over_rows(formula: str, family: str) -> None:
+    """Of what bends in a site's own sum, as where it is cut off, differences are single sites': two sites' parts are those of their rows as one site's."""
+    frames = Drawn().frames()
+    regression = regression_of(frames, formula, family)
+    known, sites = sums_of(frames, formula, family)
+    study = Study(regression)
+    one, other = list(sites.values())[:2]
+    both = rows_of(regression, pd.concat([frames["site0"], frames["site1"]], ignore_index=True), "both", "drop")
+    for number in range(study.before):
+        before = study.known(known.totals[:number], len(sites))
+        parts = study.summand(one, before), study.summand(other, before)
+        np.testing.assert_allclose(np.add(*parts), study.summand(both, before), rtol=1e-9, atol=1e-9)

@@ -44,7 +44,7 @@ RESERVED = frozenset((*FUNCTIONS, LEVELS, SPLINE))
 COUNTS, SURVIVAL = "cbind", "Surv"
 LONGEST, MOST_DEGREE, MOST_DF = 2000, 5, 50
 # Each sign * may double the number of terms; multiplied out there may be so many, each of some of the coefficients, of which there may be so many.
-MOST_STARS, MOST_POWER, MOST_TERMS, MOST_COEFFICIENTS = 10, 3, 20_000, 2000
+MOST_STARS, MOST_POWER, MOST_FACTORS, MOST_TERMS, MOST_COEFFICIENTS = 10, 3, 6, 20_000, 2000
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: np.power,
     ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less, ast.LtE: np.less_equal, ast.Eq: np.equal, ast.NotEq: np.not_equal,
@@ -168,6 +168,11 @@ class Formula:
         if width > MOST_COEFFICIENTS:
             raise ValueError(
                 f"The formula has at least {width:,} coefficients, and there may be {MOST_COEFFICIENTS:,}: leave out terms or levels."
+            )
+        longest = max((len(term.factors) for term in terms), default=0)
+        if longest > MOST_FACTORS:
+            raise ValueError(
+                f"A term of the formula multiplies {longest} factors, and there may be {MOST_FACTORS}: leave some out."
             )
 
     def _width(self, expression: str) -> int:
