@@ -93,7 +93,7 @@ FORMULAS = {
     "levels": ("a:b", LEVELS, "at least 998,002 coefficients"),
     "levels of three columns": ("a:C(b):c", LEVELS, "at least 997,003,000 coefficients"),
     "splines": ("bs(a, df=50):bs(b, df=50):bs(c, df=50)", NUMBERS, "at least 125,001 coefficients"),
-    "factors": (":".join(LETTERS[:12]), NUMBERS, "multiplies 12 factors, and there may be 6"),
+    "factors": (":".join(LETTERS[:12]), NUMBERS, "multiplies 12 factors, and there may be 10"),
     "digits": ("I(9**9**9*a)", NUMBERS, "'9 \\*\\* 9 \\*\\* 9', a power of numbers alone"),
     "digits in an exponent": ("I(a**9**9**9)", NUMBERS, "a power of numbers alone"),
     "digits in weights": ("a + weights(9**9**9*a)", NUMBERS, "a power of numbers alone"),

@@ -47,8 +47,9 @@ def refused(
     frames: Frames, formula: str, family: str = "gaussian", policy: Policy | None = None, **planned: Any
 ) -> dict[str, str]:
     """What each site refuses by its policy, before each sum and up to that before the fit: of the plan, its rows, and what was told."""
-    policy = policy or Policy()
     regression = regression_of(frames, formula, family, **planned)
+    # Weights are another matter: here each site lets them pass.
+    policy = policy or Policy(allowed_calculations=tuple(filter(None, [regression.terms.weighed_by])))
     sites = {name: rows_of(regression, frame, name, "drop") for name, frame in frames.items()}
     of_all = " ".join(refused_task(policy, Task("regression", missing="drop", regression=regression)))
     found = {name: " ".join([of_all, *refused_rows(policy, one)]).strip() for name, one in sites.items()}
@@ -637,7 +638,7 @@ def test_sites_of_real_data_are_not_told_apart(how: str) -> None:
 @pytest.mark.parametrize(
     ("formula", "family"),
     [
-        ("length ~ I(age * 1e12) + I(dose * 1e-12) + I(age ** 3) + C(sex) * dose", "gaussian"),
+        ("length ~ I(age * 1e12) + I(time * 1e-12) + I(age ** 3) + C(sex) * dose", "gaussian"),
         ("ill ~ bs(age, df=5) + log(dose) + C(grade) + weights(visits + 1)", "binomial"),
         ("visits ~ age * dose + offset(0.1 * dose)", "poisson"),
         ("grade ~ age + dose", "multinomial"),
@@ -656,3 +657,28 @@ def test_what_is_summed_before_the_fit_is_a_sum_over_rows(formula: str, family: 
         before = study.known(known.totals[:number], len(sites))
         parts = study.summand(one, before), study.summand(other, before)
         np.testing.assert_allclose(np.add(*parts), study.summand(both, before), rtol=1e-9, atol=1e-9)
+
+
+def test_weights_are_what_each_site_lets_pass() -> None:
+    """The control: of the one man with the highest grade the sum of two levels is his income, which is his weight."""
+    frames = Drawn().frames()
+    for name, frame in frames.items():
+        frame["income"] = 20_000.0 + 10.0 * np.arange(len(frame))
+        both = (frame["sex"] == "m") & (frame["grade"] == "high")
+        frame.loc[frame.index[both][name == SITE :], "sex"] = "f"
+    formula = "age ~ C(sex) + C(grade) + weights(income)"
+    known, sites = sums_of(frames, formula)
+    names, weights = known.regression.design_names, np.concatenate([frame["income"] for frame in frames.values()])
+    design = np.vstack([one.design({}) for one in sites.values()])
+    told = dict(zip(names, (design.T * weights @ design)[names.index("C(sex)[T.m]")], strict=True))  # as products tell
+    of_men = known.told("columns")["columns"][names.index("C(sex)[T.m]")]
+    frame = frames[SITE]
+    patient = frame[(frame["sex"] == "m") & (frame["grade"] == "high")]["income"]
+    assert of_men - told["C(grade)[T.low]"] - told["C(grade)[T.middle]"] == pytest.approx(patient.item())
+    regression = regression_of(frames, formula, "gaussian")
+    (said,) = refused_task(Policy(), Task("regression", missing="drop", regression=regression))
+    assert "has 'weights(income)': every sum is then one of that" in said and "(allowed_calculations)" in said
+    allowed = Policy(allowed_calculations=("weights( income )",))
+    assert not refused_task(allowed, Task("regression", missing="drop", regression=regression))
+    same = regression_of(frames, "age ~ C(sex) + weights(2)", "gaussian")
+    assert not refused_task(Policy(), Task("regression", missing="drop", regression=same))

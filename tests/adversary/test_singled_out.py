@@ -439,7 +439,7 @@ def test_knots_of_real_rows_are_let_pass(rows: int, seed: int) -> None:
 SIMPLE = (
     "length ~ age + I(age ** 2) + log(dose) + C(sex) + bs(dose, df=4) + site",
     "length ~ I((age - 50) ** 2) + log(1 + dose) + sqrt(2 * dose) + I(age / 10) + I(age - 1.5 * age ** 3)",
-    "I(length * 2) ~ age * C(sex) + offset(log(dose)) + weights(visits)",
+    "I(length * 2) ~ age * C(sex) + offset(log(dose)) + weights(2)",
     "Surv(time, died) ~ age:dose",
 )
 OTHERWISE = {
@@ -454,6 +454,7 @@ OTHERWISE = {
     "I((age ** 2) ** 2)": "(age ** 2) ** 2",
     "I(log(age) ** 2)": "log(age) ** 2",
     "weights(1 + (age > 50))": "1 + (age > 50)",
+    "weights(dose)": "weights(dose)",
     "offset(3 * age + dose)": "3 * age + dose",
 }
 
@@ -472,9 +473,13 @@ def test_by_default_formulas_have_powers_logarithms_and_roots_of_a_column(formul
 def test_by_default_they_have_nothing_else(term: str) -> None:
     """So no limit of a stranger's choosing, however it is written, is ever held against the rows."""
     said = refused_task(Policy(), task(f"length ~ age + dose + {term}"))
-    assert f'"{OTHERWISE[term]}"' in said[0] and "(allowed_calculations)" in said[0]
+    assert any(f'"{OTHERWISE[term]}"' in one for one in said) and all("(allowed_calculations)" in one for one in said)
     for allowed in (OTHERWISE[term], OTHERWISE[term].replace(" ", ""), "*"):
-        assert not refused_task(Policy(allowed_calculations=(allowed,)), task(f"length ~ age + dose + {term}"))
+        both = (
+            allowed,
+            *([term] if term.startswith("weights") else []),
+        )  # what is calculated, and that rows are weighed by it
+        assert not refused_task(Policy(allowed_calculations=both), task(f"length ~ age + dose + {term}"))
 
 
 def test_all_formulas_above_are_refused_by_default_at_accept() -> None:

@@ -44,7 +44,7 @@ RESERVED = frozenset((*FUNCTIONS, LEVELS, SPLINE))
 COUNTS, SURVIVAL = "cbind", "Surv"
 LONGEST, MOST_DEGREE, MOST_DF = 2000, 5, 50
 # Each sign * may double the number of terms; multiplied out there may be so many, each of some of the coefficients, of which there may be so many.
-MOST_STARS, MOST_POWER, MOST_FACTORS, MOST_TERMS, MOST_COEFFICIENTS = 10, 3, 6, 20_000, 2000
+MOST_STARS, MOST_POWER, MOST_FACTORS, MOST_TERMS, MOST_COEFFICIENTS = 10, 3, 10, 20_000, 2000
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: np.power,
     ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less, ast.LtE: np.less_equal, ast.Eq: np.equal, ast.NotEq: np.not_equal,
@@ -241,6 +241,14 @@ class Formula:
             self._check(call.args[0])
             found[what] = call.args[0]
         return found
+
+    @property
+    def weighed_by(self) -> str:
+        """The weights as they are written, where they are of columns; empty where all rows count the same."""
+        weights = self.beside.get("weights")
+        return (
+            "" if weights is None or not self._names_in([weights]) else f"weights({self.spoken(ast.unparse(weights))})"
+        )
 
     @cached_property
     def splines(self) -> Mapping[str, Spline]:

@@ -197,7 +197,8 @@ class Known:
     def units(self) -> Vector:
         """In which squares are summed, so that they have digits however large the numbers are: by what was told of the columns of numbers before."""
         numbers = tuple((one.name, self.mean(one), self.spread(one)) for one in _numbers(self.regression))
-        return np.array(_units_of(self.regression, numbers, tuple(self.knots.items())))
+        levels = tuple(one.levels for one in self.regression.columns)  # by which regressions are not told apart
+        return np.array(_units_of(self.regression, levels, numbers, tuple(self.knots.items())))
 
     def is_whole(self, column: int) -> bool:
         """Whether all rows have 0 or 1 in a column: then its squares add up to what it does, which nothing else does but by accident."""
@@ -433,6 +434,7 @@ def _numbers(regression: Regression) -> tuple[Column, ...]:
 @lru_cache(maxsize=64)
 def _units_of(
     regression: Regression,
+    levels: tuple[tuple[str, ...], ...],
     numbers: tuple[tuple[str, float, float], ...],
     knots: tuple[tuple[str, tuple[float, ...]], ...],
 ) -> tuple[float, ...]:

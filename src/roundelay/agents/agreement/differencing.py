@@ -218,13 +218,18 @@ def _values_of(columns: Iterable[str]) -> Callable[[Data], Version]:
 
 def _told_apart_by_rows(thing: Thing, new: Added, own: OwnRows) -> Thing:
     """The same, where values that have changed places between rows are other data."""
-    data = {one.digest: one for one in (*(one.data for one in thing.earlier), new.data)}
+    data = {_rows_of(one): one for one in (*(one.data for one in thing.earlier), new.data)}
     asked = thing.columns and not thing.whole and len({thing.version(one) for one in data.values()}) < len(data)
     stood = own.copies(list(data.values()), thing.columns) if asked else None
     if stood is None:
         return thing
     rows = dict(zip(data, (column.tobytes() for column in np.array(stood, np.int64).T), strict=True))
-    return replace(thing, version=lambda one: (thing.version(one), rows[one.digest]))
+    return replace(thing, version=lambda one: (thing.version(one), rows[_rows_of(one)]))
+
+
+def _rows_of(data: Data) -> str:
+    """What is the same where the rows are, in whatever units and order."""
+    return data.cells or data.digest
 
 
 # ---------------------------------------------------------------- in words

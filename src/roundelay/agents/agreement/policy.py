@@ -74,7 +74,7 @@ allowed_families = {allowed_families}
 
 # Formulas may calculate this, written as in the formula, such as "age > 65"; "*" stands for anything. Without an entry they may
 # have columns as they are, their levels and splines, powers up to cubes, logarithms and roots of one column, and products of
-# those of several columns. Anything else can be laid around a single person: see that a limit is one that nobody chose for that.
+# those of several columns, but no weights by a column: "weights(w)" allows these. Anything else can be laid around a single person: see that a limit is one that nobody chose for that.
 allowed_calculations = {allowed_calculations}
 
 # A level that rows of this site have, so many of them have at least, in each group of Table 1, too; and so have so many
@@ -341,6 +341,16 @@ def refused_task(policy: Policy, task: Task) -> tuple[Breach, ...]:
         )
     calculated = () if regression is None else regression.terms.calculations
     allowed = {_without_spaces(one) for one in policy.allowed_calculations}
+    weighed = "" if regression is None else regression.terms.weighed_by
+    if weighed and not {_without_spaces(weighed), ALL} & allowed:
+        found.append(
+            Breach(
+                "allowed_calculations",
+                f"The formula has {in_short(weighed)}: every sum is then one of that, too, of all rows, of each level, and of whoever is alone with two of "
+                "them. This site's policy does not allow it (allowed_calculations): where it is no secret, as the weights of a sample are not, let the "
+                f"entry have {json.dumps(weighed, ensure_ascii=False)}.",
+            )
+        )
     unknown = [one for one in calculated if _without_spaces(one) not in allowed]
     if unknown and ALL not in allowed:
         found.append(
