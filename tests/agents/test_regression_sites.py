@@ -59,7 +59,7 @@ def test_the_file_has_the_result_that_the_pooled_rows_give(fitted: tuple[Path, P
     model, ring, wards = fitted
     stored = load_model(model)
     pooled = glm(FORMULA, wards.frames, "binomial", by="sex", errors="hc0").result
-    assert stored.result is not None and stored.regression is not None and stored.format == 5
+    assert stored.result is not None and stored.regression is not None and stored.format == 6
     assert stored.result.table_one == pooled.table_one and stored.result.sites == NAMES
     for one, other in zip(stored.result.terms, pooled.terms, strict=True):
         assert (one.estimate, one.std_error) == pytest.approx((other.estimate, other.std_error), rel=1e-9)

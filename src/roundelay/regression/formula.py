@@ -546,13 +546,17 @@ class _Splines:
 
 
 def spline_columns(x: Vector, knots: Sequence[float], degree: int) -> Matrix:
-    """B-splines but for the first, which the constant stands for; beyond the ends the polynomials go on."""
+    """B-splines but for the first, which the constant stands for; beyond the ends they go on as straight lines.
+
+    As polynomials they would be about the largest value alone, where a column has a long tail.
+    """
     from scipy.interpolate import BSpline  # late: it takes long, and few formulas have splines
 
     low, high = knots[0], knots[-1]
     whole = np.concatenate([np.full(degree, low), np.asarray(knots, np.float64), np.full(degree, high)])
     basis = BSpline(whole, np.eye(len(whole) - degree - 1), degree, extrapolate=True)
-    return np.asarray(basis(x), np.float64)[:, 1:]
+    within = np.clip(x, low, high)
+    return np.asarray(basis(within) + (x - within)[:, None] * basis(within, 1), np.float64)[:, 1:]
 
 
 def names_in(formula: str) -> set[str]:
@@ -600,13 +604,17 @@ def _is_simple(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         inner = inside(node.args[0])
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):  # log(1 + x)
-            one = any(isinstance(side, ast.Constant) and side.value == 1 for side in (inner.left, inner.right))
-            return isinstance(node.func, ast.Name) and node.func.id in RISING and one and _degree(inner) == 1
-        multiple = not isinstance(inner, ast.BinOp) or isinstance(inner.op, ast.Mult | ast.Div)
-        return isinstance(node.func, ast.Name) and node.func.id in RISING and multiple and _degree(inner) == 1
+            sides = [inside(inner.left), inside(inner.right)]
+            inner = next((one for one in sides if not (isinstance(one, ast.Constant) and one.value == 1)), inner)
+        return isinstance(node.func, ast.Name) and node.func.id in RISING and _is_multiple(inner)
     columns = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     degree = _degree(node)
     return len(columns) <= 1 and degree is not None and degree <= HIGHEST
+
+
+def _is_multiple(node: ast.expr) -> bool:
+    """A column, or a multiple of it: to this nothing was added, so that it is 0 where the column is."""
+    return _degree(node) == 1 and not any(isinstance(one, ast.Add | ast.Sub) for one in ast.walk(node))
 
 
 def _degree(node: ast.expr) -> int | None:

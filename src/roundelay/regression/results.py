@@ -210,7 +210,7 @@ class _Reckoned:
         if self.regression.distribution is None:
             return -self.value
         if self.regression.is_quadratic:  # with the dispersion that makes it largest
-            rows, weights = known.rows, float(known.told("moments")["log weight"][0])
+            rows, weights = known.rows, float(known.told("columns")["log weight"][0])
             return 0.5 * (weights - rows * (1.0 + math.log(2.0 * math.pi * max(2.0 * self.value, 1e-300) / rows)))
         return float(known.told("second look")["log likelihood"][0])
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +26,18 @@ from numpy.typing import NDArray
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems.carriers import about as carried_by, wanted_of
 from roundelay.regression.formula import LEVELS, SPLINE, Knots, inside
-from roundelay.regression.regression import Regression
+from roundelay.regression.regression import INTERCEPT, Regression
 from roundelay.regression.rows import SiteRows
-from roundelay.regression.sums import ENDS, Known, by_null_step, by_offset, half
+from roundelay.regression.sums import (
+    ENDS,
+    Known,
+    by_null_step,
+    by_offset,
+    half,
+    leverages_among_all,
+    outcome_cells,
+    outcomes,
+)
 
 # What rounding may do to a number of rows.
 NEARLY = 1e-6
@@ -38,6 +48,14 @@ TWO_VALUES, END = 0.9, 0.02
 # A row has a combination for itself from this leverage on, of columns and of their products, and has not by its own numbers up to that. The rows
 # of other sites are not among these: by powers of a number, and by theirs, the youngest may come near to it here, and to nothing among all.
 ALONE, ALONE_IN_PRODUCTS, AMONG_OTHERS = 0.999, 1.0 - 1e-5, 0.99
+# Of what is multiplied, and not calculated, a row has a combination for itself where it has it but for rounding.
+ALONE_WITH_OTHERS = 1.0 - 1e-6
+# Among the rows of all sites no row has so much of a combination: what is told of a yes or no would be right 997 times in 1,000.
+ALONE_AMONG_ALL = 0.9
+# Two columns are alike where they differ in fewer rows than one in so many of those that have another number than most.
+ALIKE = 4
+# They are not where they are not in so many rows.
+SOME = 1000
 # So many rows more than columns there are at least, so that none is alone by accident.
 SPARE = 12
 # What is left of a column by the others, over its own size, below which it is rounding.
@@ -50,10 +68,29 @@ def singled_out(rows: SiteRows, least: int) -> tuple[str, ...]:
     """What of a regression is about fewer rows of this site than `least`, each in a few words; nothing of how many."""
     if rows.count < least:
         return ()  # whatever is told is
-    looks = (
+    looks = [
         _by_columns(rows, least), _by_values(rows, least), _by_cells(rows, least), _by_combinations(rows), _by_splines(rows, least),
-    )  # fmt: skip
+    ]  # fmt: skip
+    parts = counting_alike(rows).values()
+    looks += [_by_sides(part, least) for part in parts]
+    looks += [_alike(part, least) for part in (rows, *parts)]
     return tuple(dict.fromkeys(one for look in looks for one in look))
+
+
+def counting_alike(rows: SiteRows) -> dict[float, SiteRows]:
+    """The rows of each weight, where there are two; else those that count at all, where some do not: these are told of by themselves.
+
+    Weights that are calculated are looked at as all that is.
+    """
+    terms = rows.regression.terms
+    node = terms.beside.get("weights")
+    if node is None or terms.spoken(ast.unparse(inside(node))) in terms.calculations:
+        return {}
+    weights = terms.numbers(node, rows.frame)
+    values = np.unique(weights)
+    if len(values) == 2:
+        return {float(one): rows.without(weights != one) for one in values}
+    return {float(values[-1]): rows.without(weights == 0.0)} if (weights == 0.0).any() and len(values) > 2 else {}
 
 
 def _is_about_few(column: Vector, least: int) -> bool:
@@ -81,9 +118,7 @@ def _by_columns(rows: SiteRows, least: int) -> Iterator[str]:
     """Columns of the design, and what stands beside it. As they are in the data they may have long tails; then they are counted alone."""
     regression = rows.regression
     plain = {column.name for column in regression.columns}
-    levels = tuple(
-        f"{word}[" for one in regression.columns if one.values == "levels" for word in (one.name, f"C({one.name})")
-    )
+    levels = _words_of_levels(regression)
     for name, column in zip(regression.design_names, _design(rows).T, strict=True):
         if name.startswith(levels) and ":" not in name:
             continue  # whose rows are counted
@@ -109,18 +144,20 @@ def _by_columns(rows: SiteRows, least: int) -> Iterator[str]:
         yield terms.spoken(ast.unparse(terms.beside["offset"]))
 
 
-def _design(rows: SiteRows) -> Matrix:
+def _design(rows: SiteRows, ends: tuple[float, float] = ENDS) -> Matrix:
     """Splines have the knots that these rows alone would give them."""
-    splines = rows.regression.terms.splines.items()
     return rows.design(
-        {written: _own_knots(rows.frame[one.column].to_numpy(np.float64), one.inside + 2) for written, one in splines}
+        {
+            written: _own_knots(rows.frame[one.column].to_numpy(np.float64), np.linspace(*ends, one.inside + 2))
+            for written, one in rows.regression.terms.splines.items()
+        }
     )
 
 
-def _own_knots(values: Vector, count: int) -> tuple[float, ...]:
+def _own_knots(values: Vector, parts: Vector) -> tuple[float, ...]:
     """Quantiles, each a little above the one before."""
-    knots = np.quantile(values, np.linspace(*ENDS, count))
-    return tuple((knots + np.arange(count) * NEARLY * max(1.0, float(np.abs(knots).max()))).tolist())
+    knots = np.quantile(values, parts)
+    return tuple((knots + np.arange(len(parts)) * NEARLY * max(1.0, float(np.abs(knots).max()))).tolist())
 
 
 def _by_values(rows: SiteRows, least: int) -> Iterator[str]:
@@ -128,7 +165,8 @@ def _by_values(rows: SiteRows, least: int) -> Iterator[str]:
 
     A column of the design is a curve over a number where it is the same in all rows in which the number is. Several runs have the curves of all.
     """
-    design, terms = _design(rows), rows.regression.terms
+    # Beyond the ends of a spline, where it is straight, are as many rows of all sites as there are, if hardly a value of this one.
+    design, terms = _design(rows, (0.0, 1.0)), rows.regression.terms
     beside = {
         terms.named(one.id) for part in terms.beside.values() for one in ast.walk(part) if isinstance(one, ast.Name)
     }
@@ -154,6 +192,63 @@ def _by_values(rows: SiteRows, least: int) -> Iterator[str]:
 ALONE_AMONG_VALUES = 1.0 - 1e-9
 # A number with more values than this takes more curves than a few formulas have: then those of one count, and their products, which are summed.
 FEW_VALUES = 20
+
+
+def _by_sides(rows: SiteRows, least: int) -> Iterator[str]:
+    """Columns of two values of which one is that of few rows."""
+    for name, column in zip(rows.regression.design_names, _design(rows).T, strict=True):
+        if len(np.unique(column)) == 2 and _fewest(column) < least:
+            yield name
+
+
+def _alike(rows: SiteRows, least: int) -> Iterator[str]:
+    """Two columns as they are in the data that differ, but for a factor and a constant, in few rows: the difference of two sums is about these."""
+    names: list[str] = []
+    sides: list[NDArray[np.bool_]] = []  # on which of two each row lies
+    numbers: list[tuple[str, Vector]] = []
+    for column in rows.regression.columns:
+        cells = rows.frame[column.name]
+        values = np.asarray(cells.cat.codes if column.values == "levels" else cells, np.float64)
+        two = column.values != "levels" and len(np.unique(values)) == 2
+        if column.values != "levels":
+            numbers.append((column.name, values))
+        sides += [values == values.max()] if two else [values == code for code in range(len(column.levels))]
+        names += [column.name] * (len(sides) - len(names))
+    whole = np.array(sides, np.float64).reshape(len(sides), rows.count)
+    counts, both = whole.sum(axis=1), whole @ whole.T
+    apart = counts[:, None] + counts - 2.0 * both
+    apart, rarer = np.minimum(apart, rows.count - apart), np.minimum(counts, rows.count - counts)
+    few = (apart > 0.0) & (apart < _few_apart(np.minimum(rarer[:, None], rarer), least))
+    pairs = [(names[one], names[other]) for one, other in np.argwhere(np.triu(few, 1))]
+    if len(numbers) ** 2 * min(rows.count, SOME) <= MOST_WORK / ALIKE:
+        pairs += [
+            (name, another)
+            for (name, one), (another, other) in combinations(numbers, 2)
+            if 0 < (off := _off_line(one, other, least)) < least
+            and off < _few_apart(min(others(one), others(other)), least)
+        ]
+    yield from dict.fromkeys(f"{one} beside {other}" for one, other in pairs if one != other)
+
+
+def _few_apart(rarer: Any, least: int) -> Any:
+    """How many rows are few between two columns of which the rarer side has so many: at a small site, two may be alike by accident."""
+    return np.minimum(least, rarer / ALIKE)
+
+
+def _off_line(one: Vector, other: Vector, least: int) -> int:
+    """In how many rows one column is not what it is of the other in most rows: so many times as much, and a constant; or `least` and more."""
+    if len(one) > 2 * SOME:  # where it is so of few, it is of few of some
+        step = len(one) // SOME
+        off = _off_line(one[::step], other[::step], least)
+        if off >= least:
+            return off
+    order = np.lexsort((one, other))
+    values, first, count = np.unique(other[order], return_index=True, return_counts=True)
+    if len(values) < 2:
+        return 0
+    usual = one[order][first + count // 2]  # of the rows with a value, the median
+    left = one - np.median(np.diff(usual) / np.diff(values)) * other
+    return int((np.abs(left - np.median(left)) > NEARLY * np.ptp(one)).sum())
 
 
 # ---------------------------------------------------------------- cells
@@ -261,24 +356,36 @@ def _written(regression: Regression) -> list[ast.expr]:
 
 
 def _by_combinations(rows: SiteRows) -> Iterator[str]:
-    """Whether what is calculated leaves a combination of sums to one row."""
-    if not rows.regression.terms.calculations:
-        return  # there is no bend in it but where a column has one
-    calculated = _calculated(rows.regression, rows)
-    if _alone(rows, calculated, products=True).any():
-        yield ", ".join(calculated)
+    """Whether what is calculated leaves a combination of sums to one row, or powers and products of numbers do: these are cells of few values."""
+    if rows.regression.terms.calculations:  # else there is no bend in it but where a column has one
+        calculated = _calculated(rows.regression, rows)
+        if _alone(rows, calculated, products=True).any():
+            yield ", ".join(calculated)
+    words = _words_of_levels(rows.regression)
+    made = {
+        name: column
+        for name, column in zip(rows.regression.design_names, _design(rows).T, strict=True)
+        if not any(part.startswith(words) for part in name.split(":"))
+    }
+    bent = made.keys() - {INTERCEPT, *(column.name for column in rows.regression.columns)}
+    # Beside levels few rows here may be many at all sites: that is looked at once their products are told, as is what takes long here.
+    if not bent or len(made) ** 2 * rows.count > MOST_WORK:
+        return
+    if _left_to_one(_plain(rows), [np.ones(rows.count), *made.values()], ALONE_WITH_OTHERS).any():
+        yield ", ".join(name for name in made if name in bent)
+
+
+def _words_of_levels(regression: Regression) -> tuple[str, ...]:
+    """How the names of columns begin that are those of a level."""
+    return tuple(
+        f"{word}[" for one in regression.columns if one.values == "levels" for word in (one.name, f"C({one.name})")
+    )
 
 
 def _alone(rows: SiteRows, calculated: Columns, products: bool = False) -> NDArray[np.bool_]:
     """The rows that have a combination of columns for themselves, or of their products, by what is calculated; none where there are hardly more
     rows than of these."""
-    plain = [np.ones(rows.count)]
-    for column in rows.regression.columns:
-        cells = rows.frame[column.name]
-        if column.values == "levels":
-            plain += [np.asarray(cells.cat.codes == code, np.float64) for code in range(1, len(column.levels))]
-        else:
-            plain.append(cells.to_numpy(np.float64))
+    plain = _plain(rows)
     whole = [*plain, *calculated.values()]
     found = np.zeros(rows.count, bool)
     if calculated:
@@ -287,6 +394,18 @@ def _alone(rows: SiteRows, calculated: Columns, products: bool = False) -> NDArr
         if products and half(len(whole)) ** 2 * rows.count <= MOST_WORK:
             found |= _left_to_one(_products(plain), _products(whole), ALONE_IN_PRODUCTS)
     return found
+
+
+def _plain(rows: SiteRows) -> list[Vector]:
+    """A constant, the columns of numbers, and a column for each level but the first."""
+    plain = [np.ones(rows.count)]
+    for column in rows.regression.columns:
+        cells = rows.frame[column.name]
+        if column.values == "levels":
+            plain += [np.asarray(cells.cat.codes == code, np.float64) for code in range(1, len(column.levels))]
+        else:
+            plain.append(cells.to_numpy(np.float64))
+    return plain
 
 
 def _left_to_one(plain: Sequence[Vector], whole: Sequence[Vector], alone: float) -> NDArray[np.bool_]:
@@ -375,6 +494,29 @@ def narrow_step(rows: SiteRows, known: Known, least: int) -> bool:
     return at is not None and not at.carriers((), True) >= wanted_of(rows.count, False, least)
 
 
+def alone_among_all(rows: SiteRows, known: Known, least: int) -> bool:
+    """Whether sums with what is explained would tell, in some combination, hardly more than what it is in one row of this site."""
+    return least > 1 and known.has("products") and bool((leverages_among_all(rows, known) > ALONE_AMONG_ALL).any())
+
+
+def rare_outcomes(rows: SiteRows, known: Known, least: int) -> tuple[str, ...]:
+    """The terms that multiply a number with a level of which few rows of all sites have an outcome: sums of these are what the few are like."""
+    found, begin, told = [], 0, known.told("products")["outcomes"]
+    levels = {one.name for one in rows.regression.columns if one.values == "levels"}
+    for cells in outcome_cells(rows.regression):
+        shape = (outcomes(rows.regression), *cells.sizes)
+        counts = told[begin : begin + int(np.prod(shape))].reshape(shape)
+        begin += counts.size
+        for axis, name in enumerate(cells.columns, 1):
+            if (
+                name not in levels and len(np.unique(rows.frame[name])) > 2
+            ):  # of many values none is a level, but that it is 0 for most
+                counts = np.take(counts, [1, 2], axis).sum(axis=axis, keepdims=True)
+        if ((counts > 0.0) & (counts < least)).any():
+            found.append(cells.term)
+    return tuple(found)
+
+
 # So many times fewer rows than at all sites on the average are no accident.
 RARER = 5.0
 
@@ -399,6 +541,33 @@ def _with_cells(rows: SiteRows) -> Iterator[tuple[str, NDArray[np.bool_]]]:
             yield from ((written, place.reshape(-1) == number) for number in range(place.max(initial=0) + 1))
 
 
-def _rows_between(count: int, knots: int) -> float:
+def crossed_splines(rows: SiteRows, known: Known, least: int) -> tuple[str, ...]:
+    """Splines of which hardly a row of all sites with some level lies between two knots, or none between two of another spline.
+
+    Products are told of any two columns, also of those that no term multiplies. A number of two values is a level, of which other sites have
+    as many as this one.
+    """
+    splines, sides = rows.regression.terms.splines, {}
+    for column in rows.regression.columns if splines and least > 1 else ():
+        if column.values == "levels":
+            counts = known.told("counts")[column.name].reshape(-1, len(column.levels)).sum(axis=0)
+        else:
+            found, counts = np.unique(rows.frame[column.name], return_counts=True)
+            counts = counts * known.rows / rows.count if len(found) == 2 else np.zeros(0)
+        sides[column.name] = float(counts[counts > 0.0].min(initial=np.inf))
+    said = [
+        f"{written} beside {name}"
+        for written, one in splines.items()
+        for name, count in sides.items()
+        if _rows_between(count, one.inside + 2) <= RARER
+    ]
+    for (written, one), (another, other) in combinations(splines.items() if sides else (), 2):
+        between_both = _rows_between(_rows_between(known.rows, one.inside + 2), other.inside + 2)
+        if one.column != other.column and between_both <= RARER:
+            said.append(f"{written} beside {another}")
+    return tuple(rows.regression.terms.spoken(one) for one in said)
+
+
+def _rows_between(count: float, knots: int) -> float:
     """How many of so many rows there would be between two of so many knots, if all sites were as one."""
     return count * (ENDS[1] - ENDS[0]) / (knots - 1)

@@ -276,11 +276,12 @@ def _small_folds(known: Known) -> str:
 
 
 def _nothing_to_explain(known: Known) -> str:
+    regression = known.regression
+    if known.has("columns") and not known.weight > 0.0:
+        return f"All rows of all sites have the weight 0 in {regression.formula}: correct the weights."
     if not known.has("moments"):
         return ""
-    regression, moments = known.regression, known.told("moments")
-    if not known.weight > 0.0:
-        return f"All rows of all sites have the weight 0 in {regression.formula}: correct the weights."
+    moments = known.told("moments")
     response, one = float(moments["response"][0]), "all rows of all sites"
     if regression.family == MULTINOMIAL:
         absent = [level for level, count in zip(regression.classes, moments["classes"], strict=True) if not count > 0.0]
@@ -315,12 +316,12 @@ def separated_by(known: Known) -> list[str]:
     regression = known.regression
     if not known.has("moments") or regression.family not in ("binomial", "poisson", MULTINOMIAL):
         return []
-    moments, found = known.told("moments"), []
+    columns, found = known.told("columns"), []
     levels = regression.classes if regression.family == MULTINOMIAL else ("",)
-    explained = moments["explained"].reshape(len(levels), -1)
+    explained = known.told("moments")["explained"].reshape(len(levels), -1)
     for column, name in enumerate(regression.design_names):
-        total = float(moments["columns"][column])
-        if name == INTERCEPT or float(moments["not whole"][column]) > 0.0 or not total > 0.0:
+        total = float(columns["columns"][column])
+        if name == INTERCEPT or not known.is_whole(column):
             continue
         for level, some in zip(levels, explained[:, column].tolist(), strict=True):
             least = ROUNDING * total

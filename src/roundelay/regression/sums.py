@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from roundelay.kernels import Matrix, Vector
 from roundelay.problems.carriers import RowsAt
 from roundelay.regression.columns import Column
-from roundelay.regression.formula import Knots
+from roundelay.regression.formula import COUNTS, Knots
 from roundelay.regression.likelihood import FamilyLosses, Likelihood, binned_survival
 from roundelay.regression.own_estimates import own_estimate
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Regression
@@ -28,14 +28,16 @@ BINS, LEAST_BINS, SPREAD, ROWS_A_BIN = 32, 4, 3.0, 4
 # Chances are counted in so many bins, residuals in so many, of this width; chances are compared with outcomes in ten groups of rows.
 CHANCES, RESIDUALS, RESIDUAL_WIDTH, GROUPS = 100, 26, 1.0 / 3.0, 10
 SURVIVAL_BINS = 30
-# Both ends of a spline: beyond, its polynomials go on.
+# Both ends of a spline: beyond, it goes on as a straight line.
 ENDS = (0.05, 0.95)
 # With fewer sites that can fit the rows alone, what they find would be known of each.
 LEAST_SITES = 4
 # A column of which less than this part is left by the others follows from them.
 COLLINEAR = 1e-9
-# What rounding may do to a leverage.
-NEARLY = 1e-6
+# What rounding may do to a leverage, and to products of columns that follow from others.
+NEARLY, LOST = 1e-6, 1e-12
+# Squares are summed in units, from large to small, so that whatever the size of a number they have digits in one; beyond the bound they tell nothing.
+UNITS, BOUND = (2.0**-32, 1.0, 2.0**32), 2.0**55
 Parts = Mapping[str, Any]
 
 
@@ -105,7 +107,11 @@ class Known:
 
     @cached_property
     def _all(self) -> Mapping[str, Mapping[str, Vector]]:
-        pairs = zip(sums_of(self.regression), self.totals, strict=False)
+        pairs = list(zip(sums_of(self.regression), self.totals, strict=False))
+        if any(len(total) != one.length(self.regression) for one, total in pairs):
+            raise ValueError(
+                "The sums that were told are not those of this release, which tells others: let all sites have one release, and plan anew."
+            )
         return {one.name: one.parts(self.regression, total) for one, total in pairs}
 
     # ------------------------------------------------------------ rows and columns
@@ -168,9 +174,7 @@ class Known:
         columns = {column.name: column for column in self.regression.columns}
         found = {}
         for written, spline in self.regression.terms.splines.items():
-            between = np.linspace(0.0, 1.0, spline.inside + 2)[1:-1]
-            parts = np.concatenate([[ENDS[0]], between, [ENDS[1]]])
-            knots = self.quantile(columns[spline.column], parts)
+            knots = self.quantile(columns[spline.column], np.linspace(*ENDS, spline.inside + 2))
             if not (np.diff(knots) > 0.0).all():
                 raise ValueError(
                     f"The column {spline.column!r} has too few different values for {written}: use a smaller df, or a straight line."
@@ -183,19 +187,28 @@ class Known:
     @cached_property
     def weight(self) -> float:
         """Σ weight over all rows."""
-        return float(self.told("moments")["weight"][0])
+        return float(self.told("columns")["weight"][0])
 
     @cached_property
     def sizes(self) -> Vector:
-        """Σ weight·|x|/Σ weight of each column of the design: its size."""
-        size = self.told("moments")["sizes"] / self.weight
-        return np.where(size > 0.0, size, 1.0)
+        """The root of Σ weight·x²/Σ weight of each column of the design: its size, by the finest unit in which no site came to the bound."""
+        squares = self.told("columns")["squares"].reshape(len(UNITS), -1)
+        size = np.ones(squares.shape[1])
+        for unit, told in zip(UNITS, squares, strict=True):
+            size = np.where((told > 0.0) & (told < BOUND), np.sqrt(told / self.weight) / unit, size)
+        return size
+
+    def is_whole(self, column: int) -> bool:
+        """Whether all rows have 0 or 1 in a column: then its squares add up to what it does, which nothing else does but by accident."""
+        told = self.told("columns")
+        ones, squares = float(told["columns"][column]), self.sizes[column] ** 2 * self.weight
+        return ones > 0.0 and abs(squares - ones) <= COLLINEAR * ones
 
     @cached_property
     def shift(self) -> Vector:
         """The mean of each column, where there is a constant that takes it up; else 0."""
         regression = self.regression
-        mean = self.told("moments")["columns"] / self.weight
+        mean = self.told("columns")["columns"] / self.weight
         centred = regression.has_intercept or regression.absorbs_sites or regression.family == COX
         return np.where(self.is_constant | (not centred), 0.0, mean)
 
@@ -487,31 +500,37 @@ def _bins_again_own(rows: SiteRows, known: Known) -> Parts:
 # ---------------------------------------------------------------- the design
 
 
+def _columns_sizes(regression: Regression) -> dict[str, int]:
+    width = len(regression.design_names)
+    return {"weight": 1, "columns": width, "squares": len(UNITS) * width, "log weight": 1}
+
+
+def _columns_own(rows: SiteRows, known: Known) -> Parts:
+    design, weight = rows.design(known.knots), rows.weight
+    # Squares, which the products tell as well: of what bends, such as |x − 50|, three sums were one patient's.
+    with np.errstate(over="ignore"):
+        squares = [np.minimum(weight @ (unit * design) ** 2, BOUND) for unit in UNITS]
+    return {
+        "weight": weight.sum(), "columns": weight @ design, "squares": np.concatenate(squares),
+        "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
+    }  # fmt: skip
+
+
 def _moments_sizes(regression: Regression) -> dict[str, int]:
-    width, moments = len(regression.design_names), {"weight": 1, "columns": len(regression.design_names)}
-    moments |= {"sizes": width, "response": 1, "events": 1, "offset": 1, "exposure": 1, "relative": 1, "log weight": 1}
+    width, moments = (
+        len(regression.design_names),
+        {"response": 1, "events": 1, "offset": 1, "exposure": 1, "relative": 1},
+    )
     if regression.family == COX:
-        moments["longest"] = 1
-    elif regression.family == MULTINOMIAL:
-        moments |= {
-            "classes": len(regression.classes),
-            "explained": len(regression.classes) * width,
-            "not whole": width,
-        }
-    else:
-        moments |= {"explained": width, "not whole": width}
-    return moments
+        return moments | {"longest": 1}
+    if regression.family == MULTINOMIAL:
+        return moments | {"classes": len(regression.classes), "explained": len(regression.classes) * width}
+    return moments | {"explained": width}
 
 
 def _moments_own(rows: SiteRows, known: Known) -> Parts:
     regression, design, weight, y = rows.regression, rows.design(known.knots), rows.weight, rows.response
-    with np.errstate(over="ignore"):
-        parts: dict[str, Any] = {
-            "weight": weight.sum(), "columns": weight @ design, "sizes": weight @ np.abs(design), "response": weight @ y,
-            "offset": weight @ rows.offset, "exposure": 0.0, "relative": 0.0,
-            "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
-            "not whole": weight @ ((design != 0.0) & (design != 1.0)),
-        }  # fmt: skip
+    parts: dict[str, Any] = {"response": weight @ y, "offset": weight @ rows.offset, "exposure": 0.0, "relative": 0.0}
     parts |= {name: each.sum() for name, each in by_offset(rows).items()}
     if regression.family == COX:
         # Twice the mean time of an exponential law is beyond six rows in seven.
@@ -550,15 +569,92 @@ def by_null_step(rows: SiteRows, known: Known) -> RowsAt | None:
 
 
 def _products_sizes(regression: Regression) -> dict[str, int]:
-    return {"products": half(len([name for name in regression.design_names if name != INTERCEPT]))}
+    slopes = len([name for name in regression.design_names if name != INTERCEPT])
+    cells = sum(int(np.prod(one.sizes)) for one in outcome_cells(regression))
+    return {"products": half(slopes), "outcomes": outcomes(regression) * cells}
 
 
-def _products_own(rows: SiteRows, known: Known) -> Parts:
+def _slopes(rows: SiteRows, known: Known) -> Matrix:
+    """The columns but the constant, about the means of all rows or, where sites have constants, of this one, in the sizes of all."""
     design = (rows.design(known.knots) - known.shift) / known.sizes
     slopes, weight = design[:, ~known.is_constant], rows.weight
     if rows.regression.absorbs_sites and weight.sum() > 0.0:
         slopes = slopes - weight @ slopes / weight.sum()
-    return {"products": triangle((slopes.T * weight) @ slopes)}
+    return slopes
+
+
+def _products_own(rows: SiteRows, known: Known) -> Parts:
+    slopes = _slopes(rows, known)
+    return {"products": triangle((slopes.T * rows.weight) @ slopes), "outcomes": _outcome_counts(rows)}
+
+
+class Cells(NamedTuple):
+    """A term that multiplies numbers: of each level of its `columns` it has a cell, and of each number three, where it is 0, 1 and neither.
+
+    So yes and no are told apart where they are written as 0 and 1, or as 1 and 2.
+    """
+
+    term: str
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def outcome_cells(regression: Regression) -> tuple[Cells, ...]:
+    """Of each of these it is counted how many rows have which outcome, before anything is told of their numbers."""
+    terms, levels = regression.terms, {one.name: len(one.levels) for one in _levels(regression)}
+    found = []
+    for term in terms.terms:
+        columns = terms.names_in(*(factor.expr for factor in term.factors))
+        if len(columns) > 1 and not levels.keys() >= {*columns}:
+            found.append(Cells(terms.spoken(str(term)), columns, tuple(levels.get(name, 3) for name in columns)))
+    return tuple(found)
+
+
+def outcomes(regression: Regression) -> int:
+    """How many there are: each level, an event, or another number than 0, and than 1."""
+    return len(regression.classes) if regression.family == MULTINOMIAL else 1 if regression.family == COX else 2
+
+
+def _outcome_counts(rows: SiteRows) -> Vector:
+    regression, found = rows.regression, []
+    of_levels = {one.name for one in _levels(regression)}
+    sides = (
+        [rows.event > 0.0]
+        if regression.family == COX
+        else [rows.response == one for one in range(len(regression.classes))]
+        if regression.family == MULTINOMIAL
+        else [rows.response != 0.0, rows.response != 1.0]
+    )
+    for cells in outcome_cells(regression):
+        codes = [
+            np.asarray(rows.frame[name].cat.codes, np.int64)
+            if name in of_levels
+            else np.select([rows.frame[name] == 0.0, rows.frame[name] == 1.0], [0, 1], 2)
+            for name in cells.columns
+        ]
+        place = np.ravel_multi_index(codes, cells.sizes)
+        found += [np.bincount(place[side & (rows.weight > 0.0)], minlength=int(np.prod(cells.sizes))) for side in sides]
+    return np.concatenate(found).astype(np.float64) if found else np.zeros(0)
+
+
+def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
+    """h of each row of a site among those of all sites, of a constant and the columns: how much of what it adds can be told by itself.
+
+    Of all sums with a response y, c picks Σ y_j·x_j'c. No choice of c leaves more of row i than h_i of Σ(x_j'c)².
+    """
+    slopes, weight = _slopes(rows, known), rows.weight
+    beside = known.told("columns")["columns"] / known.sizes - known.weight * known.shift / known.sizes
+    constant, cross = (
+        (weight.sum(), 0.0) if rows.regression.absorbs_sites else (known.weight, beside[~known.is_constant])
+    )
+    whole = np.zeros((slopes.shape[1] + 1,) * 2)
+    whole[0, 0], whole[0, 1:], whole[1:, 0], whole[1:, 1:] = constant, cross, cross, known.products
+    widths = np.sqrt(np.maximum(np.diag(whole), 0.0))
+    widths = np.where(widths > 0.0, widths, 1.0)
+    curvatures, directions = np.linalg.eigh(whole / np.outer(widths, widths))
+    kept = curvatures > LOST
+    turned = np.column_stack([np.ones(rows.count), slopes]) / widths @ directions[:, kept]
+    return np.asarray(weight * (turned**2 / curvatures[kept]).sum(axis=1), np.float64)
 
 
 NULL, NULL_STEPS = "null", 6
@@ -590,13 +686,28 @@ def _null_own(rows: SiteRows, known: Known) -> Parts:
 # ---------------------------------------------------------------- after the fit
 
 
+def is_yes_or_no(regression: Regression) -> bool:
+    """Whether a row has an outcome or has it not, so that it can be counted by that: of counts of many it would be told how many."""
+    return regression.family == "binomial" and regression.terms.response[0] != COUNTS
+
+
+def _yes(rows: SiteRows) -> Vector:
+    """Whether a row has the outcome: a part between 0 and 1 is rounded, or a bin with one row would tell it."""
+    return np.where(rows.response > 0.5, 1.0, 0.0)
+
+
+def _counted(rows: SiteRows) -> Vector:
+    """What a row counts in bins: one, whatever its weight, or a bin with one row would tell it; none where its weight is 0."""
+    return np.where(rows.weight > 0.0, 1.0, 0.0)
+
+
 def _first_look_sizes(regression: Regression) -> dict[str, int]:
     sizes = {"information": half(regression.dim), "value": 1, "null": 1, "pearson": 1}
     if regression.errors != "model":
         sizes["curvature"] = half(regression.dim)
     if regression.heterogeneity:
         sizes["able"] = 1
-    if regression.diagnostics and regression.family == "binomial":
+    if regression.diagnostics and is_yes_or_no(regression):
         sizes["chances"] = 2 * CHANCES
     if regression.diagnostics and regression.family == COX:
         sizes |= {"at risk": SURVIVAL_BINS, "ended": SURVIVAL_BINS}
@@ -614,16 +725,16 @@ def _first_look_own(rows: SiteRows, known: Known) -> Parts:
     if family is not None:
         mean = family.mean(_predictors(rows, likelihood, w))
         parts["pearson"] = rows.weight @ over((rows.response - mean) ** 2, family.variance(mean))
-        if regression.diagnostics and regression.family == "binomial":
+        if regression.diagnostics and is_yes_or_no(regression):
             place = np.minimum((mean * CHANCES).astype(np.int64), CHANCES - 1)
-            sides = (rows.weight * (1.0 - rows.response), rows.weight * rows.response)
+            sides = (_counted(rows) * (1.0 - _yes(rows)), _counted(rows) * _yes(rows))
             parts["chances"] = np.concatenate([np.bincount(place, side, CHANCES) for side in sides])
     if regression.errors != "model":
         parts["curvature"] = triangle(likelihood.hessian(w))
     if regression.heterogeneity:
         parts["able"] = own_estimate(likelihood, regression.spared) is not None
     if regression.diagnostics and regression.family == COX:
-        at_risk, ended = binned_survival(rows.response, rows.event, rows.weight, known.survival_edges)
+        at_risk, ended = binned_survival(rows.response, rows.event, _counted(rows), known.survival_edges)
         parts |= {"at risk": at_risk, "ended": ended}
     return parts
 
@@ -632,7 +743,7 @@ def _second_look_sizes(regression: Regression) -> dict[str, int]:
     sizes = {"log likelihood": 1}
     if regression.errors != "model":
         sizes["scores"] = half(regression.dim)
-    if regression.diagnostics and regression.family == "binomial":
+    if regression.diagnostics and is_yes_or_no(regression):
         sizes["calibration"] = 4 * GROUPS
     if regression.diagnostics and regression.distribution is not None:
         sizes["residuals"] = RESIDUALS
@@ -652,9 +763,9 @@ def _second_look_own(rows: SiteRows, known: Known) -> Parts:
         parts["log likelihood"] = family.log_likelihood(
             y[counted], mean[counted], weight[counted], known.dispersion
         ).sum()
-        if regression.diagnostics and regression.family == "binomial":
+        if regression.diagnostics and is_yes_or_no(regression):
             place = np.clip(np.searchsorted(known.chance_edges, mean, side="right") - 1, 0, GROUPS - 1)
-            sums = (np.ones(rows.count), weight, weight * mean, weight * y)
+            sums = (np.ones(rows.count), _counted(rows), _counted(rows) * mean, _counted(rows) * _yes(rows))
             parts["calibration"] = np.concatenate([np.bincount(place, one, GROUPS) for one in sums])
         if regression.diagnostics:
             scale = np.sqrt(known.dispersion * family.variance(mean) / np.where(counted, weight, 1.0))
@@ -728,11 +839,20 @@ SUMMED = Sum("sums", "the sum of each column of numbers", _spreads_sizes, _sums_
 SPREADS = Sum("spreads", "the spread of each column of numbers", _spreads_sizes, _spreads_own, None)
 BINNED = Sum("bins", f"how many rows lie in up to {BINS} bins of each column of numbers", _bins_sizes, _bins_own, None)
 BINNED_AGAIN = Sum("bins again", "the same for bins with about as many rows each", _bins_sizes, _bins_again_own, None)
+COLUMNS = Sum(
+    "columns",
+    "the sums of the model's columns, and of their squares",
+    _columns_sizes,
+    _columns_own,
+    ("weight", "squares"),
+)
 MOMENTS = Sum(
-    "moments", "the sums of the model's columns, and of each times what is explained", _moments_sizes, _moments_own,
-    ("weight", "sizes", "events"),
+    "moments", "the sums of what is explained, by itself and times each of the model's columns", _moments_sizes, _moments_own, ("events",)
 )  # fmt: skip
-PRODUCTS = Sum("products", "the products of the model's columns in pairs", _products_sizes, _products_own)
+PRODUCTS = Sum(
+    "products", "the products of the model's columns in pairs, and how many rows of each level in a product have an outcome",
+    _products_sizes, _products_own, ("outcomes",),
+)  # fmt: skip
 FIRST_LOOK = Sum(
     "first look", "how precise the coefficients are, the deviance, and counts of rows by what is predicted for them",
     _first_look_sizes, _first_look_own, ("value", "pearson", "able", "chances", "at risk", "ended"),
@@ -755,7 +875,8 @@ def sums_of(regression: Regression) -> tuple[Sum, ...]:
     counted = (COUNTED,) if _levels(regression) else ()
     described = (SUMMED, SPREADS, BINNED, BINNED_AGAIN) if _numbers(regression) else ()
     null = tuple(map(_null, range(NULL_STEPS))) if needs_null_steps(regression) else ()
-    return (ROWS, *counted, *described, MOMENTS, PRODUCTS, *null, *AFTER)
+    # What is explained comes last: by the products each site knows how much of a row of its own the sums with it can tell.
+    return (ROWS, *counted, *described, COLUMNS, PRODUCTS, MOMENTS, *null, *AFTER)
 
 
 __all__ = [
@@ -767,7 +888,10 @@ __all__ = [
     "full",
     "group_names",
     "half",
+    "leverages_among_all",
     "look_weights",
+    "outcome_cells",
+    "outcomes",
     "sums_of",
     "triangle",
 ]

@@ -22,7 +22,15 @@ from roundelay.algorithms.parts.starts import SealedStart
 from roundelay.masks import mask_grid
 from roundelay.networks.network_checks import join_names
 from roundelay.regression.rows import SiteRows
-from roundelay.regression.singled_out import narrow_knots, narrow_step, singled_out
+from roundelay.regression.singled_out import (
+    alone_among_all,
+    counting_alike,
+    crossed_splines,
+    narrow_knots,
+    narrow_step,
+    rare_outcomes,
+    singled_out,
+)
 from roundelay.regression.sums import Known
 from roundelay.tables import Fields, in_short
 
@@ -72,7 +80,8 @@ allowed_calculations = {allowed_calculations}
 # A level that rows of this site have, so many of them have at least, in each group of Table 1, too; and so have so many
 # rows of all sites. Rarer words are not told in the invitation either. Nor may fewer rows of this site have another outcome
 # than most, nor may numbers that are the same in all rows but a few, or what a formula calculates, or what is answered to a
-# question, be about fewer; with 1 nobody looks.
+# question, be about fewer, nor two columns differ in fewer; and no row of this site may have nine tenths of what sums with the
+# outcome can tell, nor a level that is multiplied with numbers have fewer rows of all sites with an outcome. With 1 nobody looks.
 least_rows_a_level = {least_rows_a_level}
 
 # Whether rows of this site may be the only ones with a level: what is told of the level is then of this site alone.
@@ -82,8 +91,8 @@ lone_levels = {lone_levels}
 # it says so rightly: by a factor that is far too large this site's numbers would stand out of every sum.
 conversions = {conversions}
 
-# A fit may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least. A fit with
-# nearly as many unknowns as rows tells the rows.
+# A fit may have so many unknowns for each row of all sites: with 0.1 there are ten rows to each at least, and a third of them
+# in a fold by which a penalty is chosen. A fit with nearly as many unknowns as rows tells the rows.
 most_parameters_per_row = {most_parameters_per_row}
 
 # The rest is about methods by which a token goes round, that is not about sealed laps.
@@ -418,7 +427,7 @@ def _singled_out(policy: Policy, rows: SiteRows) -> Iterator[Breach]:
         yield Breach(
             "least_rows_a_level",
             f"What the formula has of {join_names([in_short(one) for one in found[:NAMED]])} is about fewer than {policy.least_rows_a_level} rows "
-            "of this site, which its policy does not allow (least_rows_a_level): what is told of so few may tell of one.",
+            "of this site, which its policy does not allow (least_rows_a_level): what is told of so few may tell of one. Let the formula do without it.",
         )
 
 
@@ -445,13 +454,15 @@ class LevelCount(NamedTuple):
 
 
 def _few_of_a_level(rows: SiteRows, least: int) -> list[LevelCount]:
-    """The levels that some rows have, but fewer than so many, in all rows or in a group of Table 1; of a rare level not its parts."""
+    """The levels that some rows have, but fewer than so many, in all rows, in a group of Table 1 or with a weight; of a rare level not its parts."""
     few = [one for one in _level_counts(rows) if 0 < one.rows < least]
     rare = {(one.column, one.level) for one in few}
     by = next((one for one in rows.regression.columns if one.name == rows.regression.by), None)
+    parts = {f" among those with the weight {value:g}": part for value, part in counting_alike(rows).items()}
     for code, group in enumerate(() if by is None else by.levels):
         inside = replace(rows, frame=rows.frame[np.asarray(rows.frame[by.name].cat.codes) == code])  # type: ignore[union-attr]
-        beside = f" among those with the level {group!r} of {rows.regression.by}"
+        parts[f" among those with the level {group!r} of {rows.regression.by}"] = inside
+    for beside, inside in parts.items():
         few += [
             one._replace(beside=beside)
             for one in _level_counts(inside)
@@ -480,6 +491,19 @@ def refused_counts(policy: Policy, known: Known, own: SiteRows | None = None) ->
 
 def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Iterator[Breach]:
     yield from refused_unknowns(policy, known.regression.dim + known.constants, known.rows)
+    yield from _unknowns_of_a_fold(policy, known)
+    has_levels = any(column.values == "levels" for column in known.regression.columns)
+    if own is not None and (known.has("counts") or not has_levels):
+        crossed = crossed_splines(own, known, policy.least_rows_a_level)
+        if crossed:
+            yield Breach(
+                "least_rows_a_level",
+                f"Of the rows of all sites hardly one is between two knots in {join_names([in_short(one) for one in crossed[:NAMED]])}, and this site's "
+                "policy does not allow that (least_rows_a_level): their products would be about one patient. Let the spline have a smaller df, or join "
+                "levels in the data.",
+            )
+    if own is not None and known.has("products") and not known.has("moments"):
+        yield from _before_outcomes(policy, known, own)
     if own is not None and known.has("bins again"):
         narrow = narrow_knots(own, known.knots, policy.least_rows_a_level)
         if narrow:
@@ -507,8 +531,17 @@ def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Itera
             strict=True,
         )
     ]
-    few = [one for one in counts if 0 < one.rows < policy.least_rows_a_level]
-    if few:
+    folds = max(known.regression.folds, 1)
+    few = [one for one in counts if 0 < one.rows < policy.least_rows_a_level * folds]
+    if few and folds > 1:
+        most = min(one.rows for one in few) // policy.least_rows_a_level
+        yield Breach(
+            "least_rows_a_level",
+            f"All sites together have {_some(few)}, in {folds} folds, and this site's policy wants {policy.least_rows_a_level} of each level in a "
+            "fold (least_rows_a_level): what is told with and without a fold tells of its rows. Plan with "
+            f"{f'{most} folds at most' if most > 1 else 'no folds'}, or join levels in the data.",
+        )
+    elif few:
         yield Breach(
             "least_rows_a_level",
             f"All sites together have {_some(few)}, and this site's policy wants {policy.least_rows_a_level} of each level "
@@ -522,6 +555,46 @@ def _refused_counts(policy: Policy, known: Known, own: SiteRows | None) -> Itera
             "lone_levels",
             f"No other site has rows with {_levels(lone)}, so that what is told of them is told of this site alone, which its policy does not "
             "allow (lone_levels): let the formula have site in the place of a column that tells the sites apart.",
+        )
+
+
+def _before_outcomes(policy: Policy, known: Known, own: SiteRows) -> Iterator[Breach]:
+    """What the sums with what is explained would tell of few rows, by all that was told before them."""
+    least, response = policy.least_rows_a_level, known.regression.response
+    if alone_among_all(own, known, least):
+        yield Breach(
+            "least_rows_a_level",
+            f"By the formula's columns a row of this site stands nearly alone among those of all sites: the sums of {response} with them would tell "
+            "it of this row, which its policy does not allow (least_rows_a_level). Let the formula have fewer powers, products or knots, or take the "
+            "logarithm of a column with a long tail; or look whether a cell is wrong.",
+        )
+    if rare := rare_outcomes(own, known, least):
+        yield Breach(
+            "least_rows_a_level",
+            f"In {join_names([in_short(one) for one in rare[:NAMED]])} the formula multiplies a number with levels of which fewer than {least} rows of "
+            f"all sites have an outcome in {response}, which this site's policy does not allow (least_rows_a_level): the sums would be what these few "
+            "are like. Let the formula do without the product, or join levels in the data.",
+        )
+
+
+# In part of the rows, such as a fold, there may be so many times more unknowns to each row than in all: three rows to each where these are ten.
+IN_A_PART = 10.0 / 3.0
+
+
+def _unknowns_of_a_fold(policy: Policy, known: Known) -> Iterator[Breach]:
+    """Sums over the rows outside of each fold, and over all, tell those over its own, which are few; of each equation alike."""
+    regression, folds = known.regression, known.regression.folds
+    unknowns, each = (
+        (regression.dim + known.constants) // regression.equations,
+        IN_A_PART * policy.most_parameters_per_row,
+    )
+    if folds and unknowns * folds > each * known.rows:
+        most = int(each * known.rows / unknowns)
+        yield Breach(
+            "most_parameters_per_row",
+            f"A fold has {known.rows // folds:,} rows of all sites for {unknowns:,} unknowns, and this site's policy allows {each:.2g} for each row of "
+            "a fold (most_parameters_per_row, and a third of its rows): what is told with and without a fold would tell its rows. Plan with "
+            f"{f'{most} folds at most' if most > 1 else 'no folds'}, or a formula with fewer unknowns.",
         )
 
 

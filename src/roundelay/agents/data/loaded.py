@@ -173,6 +173,10 @@ class LoadedModel(Shown):
         if self.stored.model.kind == CUSTOM:
             raise ValueError("This model is of an objective of the sites' own, which alone know what it predicts.")
         if self.regression is not None:
+            if self.stored.format < 6 and self.regression.terms.splines:
+                raise ValueError(
+                    "This model has splines of an earlier release, which went on otherwise beyond their ends: predict by that release, or fit anew."
+                )
             _ = self._result
             predicting.check_can_predict(self.regression)
 

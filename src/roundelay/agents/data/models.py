@@ -136,7 +136,7 @@ class StoredModel:
 
     model: Model
     about: ModelNotes
-    format: Literal[4, 5]
+    format: Literal[4, 5, 6]
     result: Result | None = None
     regression: Regression | None = None
 
@@ -151,7 +151,7 @@ def write_model(
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    _write(Path(path), text_of_model(StoredModel(model, about, 5, result, regression)))
+    _write(Path(path), text_of_model(StoredModel(model, about, 6, result, regression)))
 
 
 def text_of_model(stored: StoredModel) -> bytes:

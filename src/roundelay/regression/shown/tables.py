@@ -146,7 +146,7 @@ def in_words(term: Term, is_ratio: bool) -> str:
 def _knots(result: Result) -> Table:
     rows = tuple((written, ", ".join(short(one, 5) for one in knots)) for written, knots in result.knots)
     return Table(
-        "knots", "Splines", ("", "knots"), rows, "The first and the last knot are the ends, beyond which the polynomials go on.", words=2
+        "knots", "Splines", ("", "knots"), rows, "The first and the last knot are the ends, beyond which it goes on as a straight line.", words=2
     )  # fmt: skip
 
 
