@@ -6,11 +6,14 @@ import json
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from roundelay.agents.agreement.ringfile import SignedPlan, read_ring
@@ -19,9 +22,12 @@ from roundelay.agents.data.models import load_model, load_sums, sums_beside, tex
 from roundelay.agents.site.verification import verify_as_far_as_known, verify_model
 from roundelay.cli.app import app
 from roundelay.kernels import Vector
+from roundelay.regression.few_rows import hidden_bins, joined
+from roundelay.regression.pooled import glm
 from roundelay.regression.study import Study
 from roundelay.regression.sums import FIRST_LOOK
 from tests.agents.hospitals import QUIET
+from tests.agents.regression_rings import Drawn
 from tests.agents.wards import Wards
 
 
@@ -74,7 +80,86 @@ def test_the_file_that_one_publishes_has_no_small_cells(fitted: tuple[Path, Path
     assert stat.S_IMODE(sums_beside(model).stat().st_mode) == 0o600
 
 
-# ---------------------------------------------------------------- and is verified all the same
+# ---------------------------------------------------------------- pictures
+
+
+def test_no_step_of_the_curve_is_a_patient_and_its_outcome(fitted: tuple[Path, Path]) -> None:
+    """Of counts that are cumulated, each is the difference of two: a bin with one row told its outcome to whoever knows what is predicted for it."""
+    result, (_, chances) = load_model(fitted[0]).result, told_to_members(fitted[0])
+    assert result is not None and result.roc is not None and result.events is not None
+    fine = chances.reshape(2, -1)
+    assert (fine.sum(axis=0) == 1).sum() > 3  # the whole curve was these
+    false = np.diff(result.roc.false_positive) * (result.rows - result.events)
+    true = np.diff(result.roc.true_positive) * result.events
+    assert len(true) > 2 and min(false.min(), true.min()) > 5 - 1e-9
+    # Nor is it the difference of the curve and the calibration: every group ends where a step does.
+    ends = np.cumsum(
+        [[one.rows * (1.0 - one.observed), one.rows * one.observed] for one in reversed(result.calibration)], axis=0
+    )  # type: ignore[operator]
+    steps = np.cumsum(np.column_stack([false, true]), axis=0)
+    assert len(ends) > 1 and all(np.isclose(steps, end).all(axis=1).any() for end in ends)
+    for group in result.calibration:
+        assert group.rows is not None and group.observed is not None
+        assert min(group.observed, 1.0 - group.observed) * group.rows > 5 - 1e-9
+
+
+def test_ratios_of_the_survival_curve_are_no_small_counts() -> None:
+    """1 − S(t)/S(before) is events by rows at risk, in lowest terms: hidden counts followed from the curve."""
+    fit = glm("Surv(time, died) ~ age", Drawn().frames(), "cox")
+    risk, ended = (fit.known.told("first look")[name] for name in ("at risk", "ended"))
+    few = [(int(d), int(n)) for d, n in zip(ended, risk, strict=True) if 0 < d < 5]
+    assert len(few) > 1
+    left = np.cumprod(1.0 - np.divide(ended, risk, out=np.zeros_like(ended), where=risk > 0))
+    by_ratio = [
+        Fraction(1.0 - after / before).limit_denominator(500) for before, after in pairwise([1.0, *left]) if before
+    ]
+    assert all(Fraction(d, n) in by_ratio for d, n in few)  # as the curve was
+    points = fit.result.survival
+    assert len(points) > 2 and sum(point.events or 0.0 for point in points) == ended.sum()
+    before = 1.0
+    for point in points:
+        assert point.at_risk is not None and point.events is not None
+        assert point.at_risk >= 5 and not 0 < point.events < 5
+        # What follows from the curve is what stands beside it.
+        assert 1.0 - point.survival / before == pytest.approx(point.events / point.at_risk, rel=1e-9)
+        before = point.survival
+
+
+counts = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=30)
+
+
+@given(counts, st.integers(1, 6))
+def test_joined_bins_have_enough_of_all_and_nothing_is_left_over(rows: list[tuple[int, int]], least: int) -> None:
+    bins = np.array(rows, float).T
+    parts = joined(bins, least)
+    if not parts:
+        assert bins.sum(axis=1).min() < least
+        return
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])] and parts[-1].stop == len(rows)
+    assert min(bins[:, part].sum(axis=1).min() for part in parts) >= least
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=12), st.integers(1, 6))
+def test_a_hidden_bin_is_not_all_rows_less_the_others(rows: list[int], least: int) -> None:
+    bins = np.array(rows, float)
+    hidden = hidden_bins(bins, least)
+    assert hidden[(bins > 0) & (bins < least)].all()
+    if hidden.any() and not hidden.all():
+        assert hidden.sum() > 1 and bins[hidden].sum() >= 2 * least
+
+
+def test_the_only_small_bar_of_residuals_takes_another_with_it() -> None:
+    assert hidden_bins(np.array([3.0, 40.0, 9.0, 0.0]), 5).tolist() == [True, False, True, False]
+    assert hidden_bins(np.array([1.0, 40.0, 9.0, 1.0]), 5).tolist() == [
+        True,
+        False,
+        True,
+        True,
+    ]  # two of which 2 are known
+    assert not hidden_bins(np.array([40.0, 9.0, 0.0]), 5).any()
+
+
+# ---------------------------------------------------------------- the file is verified all the same
 
 
 def said(*words: object) -> tuple[int, str]:
