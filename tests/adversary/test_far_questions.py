@@ -289,7 +289,7 @@ def test_two_questions_about_many_rows_differ_by_one() -> None:
 
 @dataclass(frozen=True)
 class FoldsThenFit:
-    """After the first question of the agreed optimiser one about folds, all of them at one point, and then one of the fit at another."""
+    """After the first question of the agreed optimiser one about two folds, and then one of the fit at another point."""
 
     agreed: Any
     where: Sequence[Where]
@@ -297,7 +297,7 @@ class FoldsThenFit:
 
     def questions(self, goal: Goal) -> Asking:
         self.told.append((yield next(self.agreed.questions(goal))))
-        self.told.append((yield Question(Asked.FOLDS, beside=np.tile(self.where[0](), 2))))
+        self.told.append((yield Question(Asked.FOLDS, beside=np.concatenate([self.where[0](), self.where[2]()]))))
         self.told.append((yield Question(Asked.VALUE_GRADIENT_AND_HESSIAN, point=self.where[1]())))
         yield Question(Asked.FIRST_LOOK)  # the ring is told no more
 
@@ -306,9 +306,13 @@ class FoldsThenFit:
         return self.agreed.asks
 
 
+@pytest.mark.parametrize("apart", [0.0, 7.0])
 @pytest.mark.parametrize("least", [1, LEAST])
-def test_folds_at_one_point_are_all_rows_there(least: int) -> None:
-    """What is told of the rows outside of each of two folds adds up to that of all: with a question of the fit it is as if that had asked twice."""
+def test_folds_at_one_point_are_all_rows_there(least: int, apart: float) -> None:
+    """What is told of the rows outside of each of two folds adds up to that of all: with a question of the fit it is as if that had asked twice.
+
+    Also where they are asked at two points that are far from each other, but where all rows add the same.
+    """
     frames = one_in_a_cell()
     ring = holders(
         frames,
@@ -319,7 +323,8 @@ def test_folds_at_one_point_are_all_rows_there(least: int) -> None:
     )
     found = Attacked(ring, frames, [])
     assert ring[0].asking is not None
-    where = [partial(one, found) for one in PLANES]
+    farther = partial(by_levels, PLANES[0].args[0] | {"C(sex)[T.m]": -40.0 - apart})
+    where = [partial(one, found) for one in (*PLANES, farther)]
     ring[0].asking.optimiser = FoldsThenFit(ring[0].asking.optimiser, where, found.told)  # type: ignore[assignment]
     if least > 1:
         check_refused(found, 3)

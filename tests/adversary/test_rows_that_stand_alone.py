@@ -22,7 +22,7 @@ from roundelay.regression.choosing import dealt
 from roundelay.regression.pooled import glm, rows_of
 from roundelay.regression.rows import SiteRows
 from roundelay.regression.study import Study, StudyError
-from roundelay.regression.sums import Known, leverages_among_all
+from roundelay.regression.sums import Known, left_to_others, leverages_among_all
 from tests.agents.regression_rings import Drawn, Frames, regression_of
 from tests.regression.studies import SPLITS, STUDIES, split
 
@@ -278,7 +278,9 @@ def test_without_the_look_at_all_rows_the_plan_goes_on() -> None:
         + " + ".join(f"I(crp ** {power})" if power > 1 else "crp" for power in (1, 2, 3))
         + " + age * I(crp ** 3)"
     )
-    assert refused(frames, formula) and not refused(frames, formula, policy=Policy(least_rows_a_level=1))
+    assert refused(frames, formula) and not refused(
+        frames, formula, policy=Policy(least_rows_a_level=1, lone_levels=True)
+    )
 
 
 def test_leverages_are_those_of_all_rows_whatever_the_formula() -> None:
@@ -581,3 +583,52 @@ def test_real_data_stand_alone_nowhere(case: Any, how: str) -> None:
     """Whatever else a site's policy says of a site with few rows: no row is told of, no two columns are alike."""
     said = " ".join(refused(split(case.rows(), how, case.label, case.sites), case.formula, **case.planned).values())
     assert "stands nearly alone" not in said and " beside " not in said
+
+
+# ---------------------------------------------------------------- one site among all
+
+
+def with_a_number_of_each_site() -> dict[str, pd.DataFrame]:
+    """Each hospital has a number of its own, as a latitude is; one of them alone has a robot."""
+    frames = Drawn(rows=100).frames()
+    for number, frame in enumerate(frames.values(), start=1):
+        frame["hospital"], frame["robot"] = float(number), 0.0
+    frames[SITE].loc[:29, "robot"] = 1.0
+    return frames
+
+
+POWERS = "length ~ hospital + I(hospital ** 2) + I(hospital ** 3) + age + hospital:age + I(hospital ** 2):age + I(hospital ** 3):age"
+
+
+def test_powers_of_a_number_of_each_site_are_each_site_alone() -> None:
+    """Sums of 1, h, h² and h³ over four hospitals are four equations for what each has."""
+    frames = with_a_number_of_each_site()
+    known, _ = sums_of(frames, POWERS, **RIDGE)
+    names = ("Intercept", "hospital", "I(hospital ** 2)", "I(hospital ** 3)")
+    sums = np.array([told(known, {name: 1.0}) for name in names])
+    each = np.linalg.solve(np.vander(np.arange(1.0, 5.0), increasing=True).T, sums)
+    np.testing.assert_allclose(each, [[len(frame), frame["length"].sum()] for frame in frames.values()], rtol=1e-9)
+    said = refused(frames, POWERS, **RIDGE)
+    assert set(said) == set(frames) and all("(lone_levels)" in words for words in said.values())
+    assert not any("(lone_levels)" in one for one in refused(frames, POWERS, policy=Policy(lone_levels=True)).values())
+
+
+def test_a_number_that_one_site_alone_has_is_as_a_level_that_it_has() -> None:
+    frames = with_a_number_of_each_site()
+    known, _ = sums_of(frames, "length ~ age + robot")
+    own = frames[SITE][frames[SITE]["robot"] == 1.0]["length"]
+    assert told(known, {"robot": 1.0}) == pytest.approx((30.0, own.sum()), rel=1e-9)
+    said = refused(frames, "length ~ age + robot")
+    assert set(said) == {SITE} and "be of this site alone, which its policy does not allow (lone_levels)" in said[SITE]
+    assert not refused(frames, "length ~ age + hospital") and not refused(frames, "length ~ age * hospital + dose")
+
+
+@pytest.mark.parametrize("how", SPLITS)
+def test_sites_of_real_data_are_not_told_apart(how: str) -> None:
+    for case in STUDIES:
+        rows = split(case.rows(), how, case.label, case.sites)
+        frames = {site: frame.reset_index(drop=True) for site, frame in rows.items()}
+        if min(map(len, frames.values())) < 10:
+            continue  # three rows elsewhere hide nothing of seven columns
+        known, sites = sums_of(frames, case.formula, **case.planned)
+        assert min(left_to_others(one, known) for one in sites.values()) > 0.04, case.name

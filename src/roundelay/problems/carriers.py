@@ -82,9 +82,31 @@ class RowsAt(NamedTuple):
         """By the kinds of rows that there are at the point."""
         return tells_by_kinds(self, before, anywhere, least)
 
+    @property
+    def counted(self) -> float:
+        """How many rows these are, by what they count."""
+        return float(about(self.weight[:, None])[0])
+
+    def without(self, some: RowsAt) -> RowsAt:
+        """What is told of the other rows where it is told of these and of some of them."""
+        return self._replace(
+            slopes=self.slopes - some.slopes, curvatures=self.curvatures - some.curvatures,
+            ends=tuple(end - other for end, other in zip(self.ends, some.ends, strict=True)), weight=self.weight - some.weight,
+        )  # fmt: skip
+
     def kept(self) -> RowsAt:
         """All but the ends."""
         return self._replace(ends=())
+
+
+def of_all_rows(outside: Sequence[RowsAt]) -> RowsAt:
+    """What is told of all rows by the answers about those outside of each of some folds, wherever they were asked: each row is in all but one."""
+    mean = 1.0 / (len(outside) - 1)
+    parts = ("predictions", "slopes", "curvatures", "weight", "loss")
+    ends = tuple(mean * np.sum(each, axis=0) for each in zip(*(one.ends for one in outside), strict=True))
+    return outside[0]._replace(
+        **{part: mean * sum(getattr(one, part) for one in outside) for part in parts}, ends=ends, null=np.inf
+    )
 
 
 # The rows of which something is told at a point.
@@ -170,7 +192,7 @@ def carriers_wanted(now: RowsAt, start: RowsAt, least: int) -> float:
     """How many there must be, by how many rows there are, and how well they fit."""
     # Where all start follows from what was told, which somebody can have made as bad as he likes.
     none = min(start.loss, NULLS * start.null)
-    return wanted_of(float(about(now.weight[:, None])[0]), now.loss > none, least)
+    return wanted_of(now.counted, now.loss > none, least)
 
 
 def wanted_of(rows: float, worse: bool, least: int) -> float:
@@ -202,7 +224,7 @@ def tells_by_a_factor(now: RowsAt, before: Sequence[RowsAt], least: int) -> bool
     Not over a small step: there all that is told is the curvature, as with a difference.
     """
     together, slopes = max(1, AT_ONCE // max(now.curvatures.size, 1)), now.slopes.shape[1]
-    enough = min(float(least), float(about(now.weight[:, None])[0]) / PART)
+    enough = min(float(least), now.counted / PART)
     with np.errstate(all="ignore"):  # a point may be anywhere
         for first in range(0, len(before), together):
             some = before[first : first + together]

@@ -491,6 +491,29 @@ class Formula:
         # What the numbers here are does not matter: a logarithm of them need not exist.
         return self._without_check().design(pd.DataFrame(made))[0]
 
+    def typical_sizes(self, numbers: Mapping[str, tuple[float, float]], knots: Knots) -> dict[str, float]:
+        """How large each coefficient's column is in rows that are drawn by means and deviations: a power of two, the same wherever it is computed.
+
+        1 where no row of those has a number but 0.
+        """
+        import pandas as pd
+
+        rng, count = np.random.default_rng(0), 256
+        made: dict[str, Any] = {}
+        for column in self.columns:
+            if column.values == "levels" and column.levels:
+                words = [column.levels[number % len(column.levels)] for number in rng.permutation(count)]
+                made[column.name] = pd.Categorical(words, list(column.levels))
+            else:
+                mean, spread = numbers.get(column.name, (1.0, 0.5))
+                made[column.name] = mean + spread * rng.standard_normal(count)
+        names, matrix = self._without_check().design(pd.DataFrame(made), knots)
+        with np.errstate(all="ignore"):
+            squares = np.where(np.isfinite(matrix), matrix, 0.0) ** 2
+            powers = np.round(0.5 * np.log2(squares.mean(axis=0)))
+        sizes = np.where(np.isfinite(powers), 2.0 ** np.clip(powers, -500.0, 500.0), 1.0)
+        return dict(zip(names, sizes.tolist(), strict=True))
+
     def _without_check(self) -> Formula:
         return _Unchecked(self.text, self.columns)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +36,6 @@ LEAST_SITES = 4
 COLLINEAR = 1e-9
 # What rounding may do to a leverage, and to products of columns that follow from others.
 NEARLY, LOST = 1e-6, 1e-12
-# Squares are summed in units, from large to small, so that whatever the size of a number they have digits in one; beyond the bound they tell nothing.
-UNITS, BOUND = (2.0**-32, 1.0, 2.0**32), 2.0**55
 Parts = Mapping[str, Any]
 
 
@@ -191,12 +189,15 @@ class Known:
 
     @cached_property
     def sizes(self) -> Vector:
-        """The root of Σ weight·x²/Σ weight of each column of the design: its size, by the finest unit in which no site came to the bound."""
-        squares = self.told("columns")["squares"].reshape(len(UNITS), -1)
-        size = np.ones(squares.shape[1])
-        for unit, told in zip(UNITS, squares, strict=True):
-            size = np.where((told > 0.0) & (told < BOUND), np.sqrt(told / self.weight) / unit, size)
-        return size
+        """The root of Σ weight·x²/Σ weight of each column of the design: its size."""
+        size = np.sqrt(self.told("columns")["squares"] / self.weight) * self.units
+        return np.where(size > 0.0, size, 1.0)
+
+    @cached_property
+    def units(self) -> Vector:
+        """In which squares are summed, so that they have digits however large the numbers are: by what was told of the columns of numbers before."""
+        numbers = tuple((one.name, self.mean(one), self.spread(one)) for one in _numbers(self.regression))
+        return np.array(_units_of(self.regression, numbers, tuple(self.knots.items())))
 
     def is_whole(self, column: int) -> bool:
         """Whether all rows have 0 or 1 in a column: then its squares add up to what it does, which nothing else does but by accident."""
@@ -429,6 +430,16 @@ def _numbers(regression: Regression) -> tuple[Column, ...]:
     return tuple(one for one in regression.columns if _is_number(one) and (regression.table_one or one.name in splined))
 
 
+@lru_cache(maxsize=64)
+def _units_of(
+    regression: Regression,
+    numbers: tuple[tuple[str, float, float], ...],
+    knots: tuple[tuple[str, tuple[float, ...]], ...],
+) -> tuple[float, ...]:
+    sizes = regression.terms.typical_sizes({name: (mean, spread) for name, mean, spread in numbers}, dict(knots))
+    return tuple(sizes[name] for name in regression.design_names)
+
+
 def _values(rows: SiteRows, column: Column) -> Vector:
     return rows.frame[column.name].to_numpy(np.float64)
 
@@ -502,16 +513,16 @@ def _bins_again_own(rows: SiteRows, known: Known) -> Parts:
 
 def _columns_sizes(regression: Regression) -> dict[str, int]:
     width = len(regression.design_names)
-    return {"weight": 1, "columns": width, "squares": len(UNITS) * width, "log weight": 1}
+    return {"weight": 1, "columns": width, "squares": width, "log weight": 1}
 
 
 def _columns_own(rows: SiteRows, known: Known) -> Parts:
     design, weight = rows.design(known.knots), rows.weight
-    # Squares, which the products tell as well: of what bends, such as |x − 50|, three sums were one patient's.
+    # Squares, which the products tell as well: of what bends, such as |x − 50|, three sums were one patient's, and of what is cut off a site's.
     with np.errstate(over="ignore"):
-        squares = [np.minimum(weight @ (unit * design) ** 2, BOUND) for unit in UNITS]
+        squares = weight @ (design / known.units) ** 2
     return {
-        "weight": weight.sum(), "columns": weight @ design, "squares": np.concatenate(squares),
+        "weight": weight.sum(), "columns": weight @ design, "squares": squares,
         "log weight": np.log(np.where(weight > 0.0, weight, 1.0)).sum(),
     }  # fmt: skip
 
@@ -642,6 +653,22 @@ def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
 
     Of all sums with a response y, c picks Σ y_j·x_j'c. No choice of c leaves more of row i than h_i of Σ(x_j'c)².
     """
+    return np.asarray((_beside_all(rows, known) ** 2).sum(axis=1), np.float64)
+
+
+def left_to_others(rows: SiteRows, known: Known) -> float:
+    """Of Σ(x_j'c)² over all rows the least part that is others', for any c, by the part that they have of the rows: 0 where some sum is this site's alone."""
+    beside, others = _beside_all(rows, known), 1.0 - rows.weight.sum() / known.weight
+    if rows.regression.absorbs_sites:  # its constant is in no sum, and its columns are about their means
+        beside = beside - np.outer(np.sqrt(rows.weight), np.sqrt(rows.weight) @ beside) / max(
+            rows.weight.sum(), np.finfo(float).tiny
+        )
+    mine = float(np.linalg.eigvalsh(beside.T @ beside)[-1]) if len(beside) else 0.0
+    return (1.0 - mine) / others if others > 0.0 else 0.0
+
+
+def _beside_all(rows: SiteRows, known: Known) -> Matrix:
+    """A constant and the columns, weighed, and turned so that Σxx' over the rows of all sites is I."""
     slopes, weight = _slopes(rows, known), rows.weight
     beside = known.told("columns")["columns"] / known.sizes - known.weight * known.shift / known.sizes
     constant, cross = (
@@ -654,7 +681,7 @@ def leverages_among_all(rows: SiteRows, known: Known) -> Vector:
     curvatures, directions = np.linalg.eigh(whole / np.outer(widths, widths))
     kept = curvatures > LOST
     turned = np.column_stack([np.ones(rows.count), slopes]) / widths @ directions[:, kept]
-    return np.asarray(weight * (turned**2 / curvatures[kept]).sum(axis=1), np.float64)
+    return np.asarray(np.sqrt(weight)[:, None] * turned / np.sqrt(curvatures[kept]), np.float64)
 
 
 NULL, NULL_STEPS = "null", 6
@@ -888,6 +915,7 @@ __all__ = [
     "full",
     "group_names",
     "half",
+    "left_to_others",
     "leverages_among_all",
     "look_weights",
     "outcome_cells",

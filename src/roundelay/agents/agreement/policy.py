@@ -31,7 +31,7 @@ from roundelay.regression.singled_out import (
     rare_outcomes,
     singled_out,
 )
-from roundelay.regression.sums import Known
+from roundelay.regression.sums import Known, left_to_others
 from roundelay.tables import Fields, in_short
 
 POLICY = "policy.toml"
@@ -84,7 +84,8 @@ allowed_calculations = {allowed_calculations}
 # outcome can tell, nor a level that is multiplied with numbers have fewer rows of all sites with an outcome. With 1 nobody looks.
 least_rows_a_level = {least_rows_a_level}
 
-# Whether rows of this site may be the only ones with a level: what is told of the level is then of this site alone.
+# Whether rows of this site may be the only ones with a level, or with numbers by which the site can be told from all others:
+# what is told of these is then of this site alone.
 lone_levels = {lone_levels}
 
 # Whether numbers of this site that are in another unit than the agreed one may be converted as the plan says. See first that
@@ -568,6 +569,13 @@ def _before_outcomes(policy: Policy, known: Known, own: SiteRows) -> Iterator[Br
             "it of this row, which its policy does not allow (least_rows_a_level). Let the formula have fewer powers, products or knots, or take the "
             "logarithm of a column with a long tail; or look whether a cell is wrong.",
         )
+    if not policy.lone_levels and left_to_others(own, known) < HIDES_NOTHING:
+        yield Breach(
+            "lone_levels",
+            f"The formula's columns can be put together so that they are 0 in all rows but this site's: the sums of {response} with them would be of this "
+            "site alone, which its policy does not allow (lone_levels). Let the formula do without a number that is the same in all rows of a site, or "
+            "that one site alone has, or have site in its place.",
+        )
     if rare := rare_outcomes(own, known, least):
         yield Breach(
             "least_rows_a_level",
@@ -577,6 +585,8 @@ def _before_outcomes(policy: Policy, known: Known, own: SiteRows) -> Iterator[Br
         )
 
 
+# Of what is summed so much has to be others' rows, in parts of how many of the rows are theirs: in fits to real data it is a twentieth and more.
+HIDES_NOTHING = 0.01
 # In part of the rows, such as a fold, there may be so many times more unknowns to each row than in all: three rows to each where these are ten.
 IN_A_PART = 10.0 / 3.0
 

@@ -84,7 +84,7 @@ class Local(Protocol):
         """What this site's rows outside of each fold say, at a point for each."""
 
     def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
-        """The rows of which a point tells more the farther out it is, or those outside of each fold and then those in each; nothing where no point does, or there are no rows."""
+        """The rows of which a point tells more the farther out it is, or those outside of each fold; nothing where no point does, or there are no rows."""
 
     def no_minimiser(self, told: tuple[Vector, ...]) -> tuple[float, str]:
         """A value of the sum of all functions below which there is no minimiser, and why; −∞ where none is known."""

@@ -177,17 +177,15 @@ class RegressionFit:
         return self._folds[0](points)
 
     def watched(self, told: tuple[Vector, ...], folds: bool) -> tuple[Watched, ...]:
-        """All rows, or those outside of each fold and those in each, but for squares; rows that are left out add nothing."""
+        """All rows, or those outside of each fold, but for squares; rows that are left out add nothing."""
         if self.study.regression.is_quadratic:
             return ()
         known = known_of(self.study, told)
         if not folds:
             return (self.rows.likelihood(known.knots, known.scaling).rows_at,)
-        inside = self.study.folded(self.rows)
-        parts = [*(~fold for fold in inside), *inside]
         return tuple(
-            partial(_among, part, self.rows.without(~part).likelihood(known.knots, known.scaling).rows_at)
-            for part in parts
+            partial(_among, ~fold, self.rows.without(fold).likelihood(known.knots, known.scaling).rows_at)
+            for fold in self.study.folded(self.rows)
         )
 
     def own_fit(

@@ -15,12 +15,7 @@ import numpy as np
 from roundelay.agents.data.objectives import Local
 from roundelay.algorithms.sealed.questions import HESSIANS, OWN, Asked, Place, Question
 from roundelay.kernels import Vector
-from roundelay.problems.carriers import PART, Looked, Watched
-
-# Points that differ by this part of their size are one, as far as folds tell of all rows together.
-AS_GOOD_AS_ONE = 1e-2
-# Half of some rows, in parts of what is wanted of them by itself, however few are enough.
-HALF, ALL = PART / 2, 10**9
+from roundelay.problems.carriers import Looked, RowsAt, Watched, of_all_rows
 
 
 class _Rows(NamedTuple):
@@ -31,7 +26,6 @@ class _Rows(NamedTuple):
     anywhere: Looked
     before: list[Looked]
     asked: list[Looked]
-    is_fold: bool
 
 
 class Elsewhere(Protocol):
@@ -75,7 +69,7 @@ class Carried:
         with nullcontext() if self._elsewhere is None else self._elsewhere.alone():
             others = self._told_elsewhere(now)
             enough = (self._are_enough(*one, beside, question) for one, beside in zip(now, others, strict=True))
-            if self._least > 1 and not all(enough):
+            if self._least > 1 and not (all(enough) and self._folds_are_enough([rows for _, rows in now])):
                 return False
             self._keep(now, question)
         return True
@@ -85,8 +79,6 @@ class Carried:
 
     def _are_enough(self, known: _Rows, rows: Looked, elsewhere: Sequence[Looked], question: Question) -> bool:
         """Of what is no number there are none."""
-        if known.is_fold:  # it is the same few rows each time, and has to be carried by half of them
-            return rows.carriers((), self._bent) >= min(self._least, HALF * rows.wanted(known.start, ALL))
         before = [*elsewhere, *known.before]
         if not rows.carriers(before, self._bent) >= rows.wanted(known.start, self._least):
             return False
@@ -95,6 +87,12 @@ class Carried:
         # To choose a penalty takes a hundred points, on a line while but one column counts: folds tell of each of its values in any honest fit,
         # and several fits do.
         return question.asked == Asked.FOLDS or not rows.tells_by_kinds(known.asked, known.anywhere, self._least)
+
+    def _folds_are_enough(self, now: Sequence[Looked]) -> bool:
+        """A fold is the same few rows each time: half of them have to carry what is told of it, where they are few."""
+        of_rows = [one for one in now if isinstance(one, RowsAt)]
+        folds = [of_rows[-1].without(one) for one in of_rows[:-1]]
+        return all(fold.carriers((), self._bent) >= min(self._least, 0.5 * fold.counted) for fold in folds)
 
     def note(self, question: Question, place: Place) -> None:
         """It was told there."""
@@ -111,8 +109,8 @@ class Carried:
     def _at(self, question: Question, place: Place) -> list[tuple[_Rows, Looked]]:
         """The rows of which something is told, where they are asked.
 
-        Where all folds are asked at as good as one point that is more than what is asked: those outside of each add up to all rows there, and these
-        less them are the fold alone.
+        Of folds that is more than what is asked: all answers together are one about all rows, and that less the answer about those outside of a fold is
+        one about the fold.
         """
         if question.asked == Asked.NOTHING:
             return []
@@ -121,21 +119,14 @@ class Carried:
         parts = self._rows_of(folds=True)
         if not parts:
             return []
-        points = np.split(question.beside, len(parts) // 2)
-        apart, size = np.ptp(points, axis=0).max(initial=0.0), np.abs(points).max(initial=0.0)
-        if apart <= AS_GOOD_AS_ONE * size:
-            return [
-                *((one, one.watched(point)) for one, point in zip(parts, [*points, *points], strict=True)),
-                *((one, one.watched(points[0])) for one in self._rows_of(folds=False)),
-            ]
-        return [(one, one.watched(point)) for one, point in zip(parts, points, strict=False)]
+        points = np.split(question.beside, len(parts))
+        outside = [one.watched(point) for one, point in zip(parts, points, strict=True)]
+        together = of_all_rows([one for one in outside if isinstance(one, RowsAt)])
+        return [*zip(parts, outside, strict=True), *((one, together) for one in self._rows_of(folds=False))]
 
     def _rows_of(self, folds: bool) -> list[_Rows]:
         if folds not in self._rows:
             watched = self._local.watched(self._told, folds)
             anywhere = self._start + np.random.default_rng(0).standard_normal(len(self._start))
-            self._rows[folds] = [
-                _Rows(one, one(self._start), one(anywhere), [], [], folds and 2 * place >= len(watched))
-                for place, one in enumerate(watched)
-            ]
+            self._rows[folds] = [_Rows(one, one(self._start), one(anywhere), [], []) for one in watched]
         return self._rows[folds]
