@@ -19,7 +19,7 @@ from roundelay.agents.agreement.folder import accept_ring
 from roundelay.agents.agreement.ledger import Added, read_ledger
 from roundelay.agents.agreement.policy import POLICY, Policy, PolicyError, write_policy
 from roundelay.agents.agreement.ringfile import SignedPlan
-from roundelay.agents.data.models import load_model
+from roundelay.agents.data.models import load_model, sums_beside
 from roundelay.agents.site.taking_part import Ending, NoMinimumError
 from roundelay.agents.site.verification import verify_model
 from roundelay.cli.app import app
@@ -59,7 +59,7 @@ def test_the_file_has_the_result_that_the_pooled_rows_give(fitted: tuple[Path, P
     model, ring, wards = fitted
     stored = load_model(model)
     pooled = glm(FORMULA, wards.frames, "binomial", by="sex", errors="hc0").result
-    assert stored.result is not None and stored.regression is not None and stored.format == 6
+    assert stored.result is not None and stored.regression is not None and stored.format == 7
     assert stored.result.table_one == pooled.table_one and stored.result.sites == NAMES
     for one, other in zip(stored.result.terms, pooled.terms, strict=True):
         assert (one.estimate, one.std_error) == pytest.approx((other.estimate, other.std_error), rel=1e-9)
@@ -89,10 +89,10 @@ def _forged(place: tuple[Any, ...], change: Any) -> Any:
         _forged(("regression", "columns", 1, "levels"), lambda levels: levels[::-1]),
         _forged(("regression",), lambda _: None),
         _forged(("model", "coefficients", 0, 1), lambda number: number * 1.00001),
-        _forged(("about", "end", "looks", 0, 0), lambda number: number * 1.1),
-        _forged(("about", "end", "looks"), lambda _: []),
+        _forged(("sums", "looks", 0, 0), lambda number: number * 1.1),
+        _forged(("sums", "looks"), lambda _: []),
         _forged(("about", "end", "fitted"), lambda digits: "00" * (len(digits) // 2)),
-        _forged(("about", "end", "told", 0, 1), lambda number: number + 1.0),
+        _forged(("sums", "told", 0, 1), lambda number: number + 1.0),
         _forged(("about", "questions"), lambda number: number - 1),
     ],
 )  # fmt: skip
@@ -100,12 +100,13 @@ def test_whatever_is_forged_in_the_file_is_refused(
     fitted: tuple[Path, Path, Wards], tmp_path: Path, place: tuple[Any, ...], change: Any
 ) -> None:
     model, ring, _ = fitted
-    content: Any = json.loads(model.read_text())
+    content: Any = json.loads(model.read_text()) | {"sums": json.loads(sums_beside(model).read_text())}
     inner = content
     for step in place[:-1]:
         inner = inner[step]
     inner[place[-1]] = change(inner[place[-1]])
     forged = tmp_path / "forged.json"
+    sums_beside(forged).write_text(json.dumps(content.pop("sums")))
     forged.write_text(json.dumps(content))
     said = CliRunner().invoke(app, ["model", "verify", str(forged), "--ring", str(ring)])
     assert said.exit_code == 2 and any(
@@ -122,6 +123,7 @@ def test_rounding_of_another_computer_is_no_forgery(fitted: tuple[Path, Path, Wa
     assert stored.result is not None
     terms = tuple(replace(one, std_error=float(np.nextafter(one.std_error or 0.0, 1.0))) for one in stored.result.terms)
     other = tmp_path / "other.json"
+    sums_beside(other).write_bytes(sums_beside(model).read_bytes())
     other.write_bytes(text_of_model(replace(stored, result=replace(stored.result, terms=terms))))
     verify_model(other, read_ring(ring.read_bytes(), "ring.toml"))
 
@@ -196,9 +198,9 @@ def cells(ending: Ending) -> dict[str, np.ndarray[Any, Any]]:
     from roundelay.agents.data.regressing import known_of
     from roundelay.regression.study import Study
 
-    assert ending.notes.end is not None and ending.result is not None
+    assert ending.sums is not None and ending.result is not None
     regression = ending_regression(ending)
-    told = [np.array(total) for total in ending.notes.end.told]
+    told = [np.array(total) for total in ending.sums.told]
     return dict(known_of(Study(regression), told).told("counts"))
 
 

@@ -203,7 +203,7 @@ def test_a_ridge_on_many_levels_does_not_depend_on_which_is_the_reference():
 
 
 def test_what_is_said_beside_the_coefficients():
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import roc_auc_score, roc_curve
     from statsmodels.stats.outliers_influence import variance_inflation_factor
 
     rows = breast_cancer()
@@ -218,19 +218,29 @@ def test_what_is_said_beside_the_coefficients():
     chance = 1.0 / (1.0 + np.exp(-design @ [term.estimate for term in result.terms]))
     # Rows of one bin of a hundred count as ties.
     binned = np.minimum((chance * 100).astype(int), 99)
-    assert result.roc.area == pytest.approx(roc_auc_score(rows.target, binned), rel=1e-12)
+    assert result.roc.area == round(roc_auc_score(rows.target, binned), 3)
     assert abs(result.roc.area - roc_auc_score(rows.target, chance)) < 5e-3
     assert sum(one.rows for one in result.calibration if one.rows) == len(rows)
+    # The curve is that of all bins at fewer points: each step has five rows with the outcome, and five without.
+    false, true, _ = roc_curve(rows.target, binned, drop_intermediate=False)
+    shown = np.column_stack([result.roc.false_positive, result.roc.true_positive])
+    whole = np.column_stack([false, true])
+    assert all(np.isclose(whole, point, rtol=0.0, atol=1e-12).all(axis=1).any() for point in shown)
+    steps = np.diff(shown, axis=0) * [(rows.target == 0).sum(), rows.target.sum()]
+    assert len(steps) > 5 and (steps > 5 - 1e-9).all() and shown[-1].tolist() == [1.0, 1.0]
     filled = [one for one in result.calibration if one.rows]
+    assert len(filled) > 2
+    assert all(min(one.observed, 1.0 - one.observed) * one.rows > 5 - 1e-9 for one in filled)
     assert sum(one.rows * one.predicted for one in filled) == pytest.approx(chance.sum())
     assert sum(one.rows * one.observed for one in filled) == pytest.approx(rows.target.sum())
     pearson = (rows.target - chance) / np.sqrt(chance * (1.0 - chance))
     counted, _ = np.histogram(
         np.clip(pearson, result.residuals.edges[0], np.nextafter(result.residuals.edges[-1], 0)), result.residuals.edges
     )
-    assert [own if own is not None else "few" for own in result.residuals.counts] == [
-        one if not 0 < one < 5 else "few" for one in counted.tolist()
-    ]
+    assert all(own in (None, one) for own, one in zip(result.residuals.counts, counted.tolist(), strict=True))
+    hidden = [own is None for own in result.residuals.counts]
+    assert all(few for few, one in zip(hidden, counted.tolist(), strict=True) if 0 < one < 5)
+    assert sum(hidden) <= ((counted > 0) & (counted < 5)).sum() + 1
     assert result.events == rows.target.sum()
 
 
@@ -257,11 +267,15 @@ def test_survival_is_that_of_kaplan_and_meier_on_the_agreed_times():
 
     rows = rossi()
     fit = rl.glm("Surv(week, arrest) ~ age", split(rows, "evenly", "week", 3), "cox")
-    edges = fit.known.survival_edges
-    other = KaplanMeierFitter().fit(edges[np.searchsorted(edges, rows.week)], rows.arrest)
+    # Agreed bins with few arrests are joined, and times rounded up to where these end.
+    ends = np.array([point.time for point in fit.result.survival])
+    assert set(ends) <= set(fit.known.survival_edges) and rows.week.max() <= ends[-1]
+    other = KaplanMeierFitter().fit(ends[np.searchsorted(ends, rows.week)], rows.arrest)
     for point in fit.result.survival:
         low, high = other.confidence_interval_survival_function_.loc[: point.time].iloc[-1]
         assert (point.survival, point.low, point.high) == pytest.approx(
             (other.predict(point.time), low, high), rel=1e-9
         )
+        assert point.events >= 5 and point.at_risk >= 5
     assert len(fit.result.survival) > 5
+    assert sum(point.events for point in fit.result.survival) == rows.arrest.sum()

@@ -457,6 +457,12 @@ def _print(ending: Ending, path: Path | None) -> None:
 
         typer.echo(printed(ending.result))
         typer.echo(f"The model is in {path}; roundelay model report {path} makes a page of it.")
+        if path is not None:
+            from roundelay.agents.data.models import sums_beside
+
+            typer.echo(
+                f"What all sites told each other is in {sums_beside(path)}: it has counts of few rows and is for the sites alone."
+            )
     else:
         print_coefficients(model, ending.notes.privacy)
         typer.echo(f"The model is in {path}.")

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+IN_PART = 1
 BAD_INPUT = 2
 DIVERGED = 3
 INTERRUPTED = 130

@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roundelay.cli import completion
-from roundelay.cli.exits import CommandsOfARing
+from roundelay.cli.exits import IN_PART, CommandsOfARing
 from roundelay.cli.options import AsJson
 from roundelay.cli.output import print_json
 from roundelay.cli.ring.files import read_plan
 
 if TYPE_CHECKING:
     from roundelay.agents.data.loaded import LoadedModel
+    from roundelay.regression.shown.report import Signed
 
 File = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the model.")]
+Sums = Annotated[
+    Path | None,
+    typer.Option(
+        "--sums",
+        help="The sums that a regression was made of, which its members have; by default MODEL.sums.json beside it.",
+    ),
+]
 
 model = typer.Typer(name="model", cls=CommandsOfARing, no_args_is_help=True, rich_markup_mode=None)
 
@@ -89,11 +97,13 @@ def report(
             autocompletion=completion.ring_files,
         ),
     ] = None,
+    sums: Sums = None,
 ) -> None:
     """Make a report of a model: its tables and pictures, who took part, what was disclosed, who has signed.
 
     It is one file that needs nothing else, and runs nothing: it can be sent, read aloud and printed. With --ring it says that all sites
-    have signed; where they have not, no report is made.
+    have signed; where they have not, no report is made. Where the sums of the sites are not beside the model, it says that the numbers
+    were not held against them.
 
     \b
     Example:
@@ -103,11 +113,13 @@ def report(
     from roundelay.agents.data.loaded import LoadedModel, load_model
 
     loaded = load_model(file)
+    known: Signed | None = None
     if ring is not None:
-        from roundelay.agents.site.verification import verify_model
+        from roundelay.agents.site.verification import verify_as_far_as_known
 
-        loaded = LoadedModel(verify_model(file, read_plan(ring)))
-    document = loaded.report(None if ring is None else "verified")
+        verified = verify_as_far_as_known(file, read_plan(ring), sums)
+        loaded, known = LoadedModel(verified.stored), "verified" if verified.whole else "in part"
+    document = loaded.report(known)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, document.encode(), USUAL)
     typer.echo(f"The report is in {out}.")
@@ -120,6 +132,7 @@ def verify(
         Path,
         typer.Option("--ring", help="The ring file by which it was fitted.", autocompletion=completion.ring_files),
     ],
+    sums: Sums = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that every site of a ring has signed the end that a model comes from, and that it follows from what was signed.
@@ -129,23 +142,36 @@ def verify(
     about its own data nobody can see; how near the end is, and whether all went as agreed, is the word of the site that wrote the
     file. The fingerprints of the sites stand in the ring file: roundelay ring show.
 
+    The coefficients and tables of a regression follow from the point and from sums that only members have, in a file beside the model. Without it
+    the signatures and the point are checked, and it is said that coefficients and tables were not; exit code 1.
+
     \b
     Example:
       roundelay model verify model.json --ring ring.toml
+      roundelay model verify published.json --ring ring.toml --sums model.sums.json
     """
-    from roundelay.agents.site.verification import verify_model
+    from roundelay.agents.site.verification import lacks_sums, verify_as_far_as_known
     from roundelay.tables import harmless
 
     signed = read_plan(ring)
-    stored = verify_model(file, signed)
+    verified = verify_as_far_as_known(file, signed, sums)
+    stored, whole = verified.stored, verified.whole
     names = [member.name for member in signed.plan.members]
     if as_json:
-        print_json({"model": str(file), "run": signed.plan.run, "ring": signed.digest, "signed_by": names})
-        return
-    typer.echo(f"All {len(names)} sites have signed this model: {', '.join(names)}.")
+        about = {"model": str(file), "run": signed.plan.run, "ring": signed.digest, "signed_by": names}
+        print_json(about | {"checked": ["signatures", "point", *(["coefficients", "tables"] if whole else [])]})
+        raise typer.Exit(0 if whole else IN_PART)
+    what = "this model" if whole else "the end of the run that this model names, and the point in it"
+    typer.echo(f"All {len(names)} sites have signed {what}: {', '.join(names)}.")
+    if whole and verified.sums is not None:
+        typer.echo(f"Its coefficients and tables follow from the sums in {verified.sums}, which they have signed too.")
+    if not whole:
+        typer.echo(f"NOT CHECKED: {lacks_sums(file, verified)}")
     typer.echo(stored.about.reason)
     if stored.about.doubt:
         typer.echo(f"NOT AS AGREED, says the site that wrote it: {harmless(stored.about.doubt)}")
+    if not whole:
+        raise typer.Exit(IN_PART)
 
 
 def predict(

@@ -42,7 +42,7 @@ class Missing:
 class Bin:
     """Rows whose prediction lies between two bounds: how many (weights count), the mean prediction and the mean of what was observed.
 
-    Where the rows are fewer than are shown, all three are None.
+    Groups of few rows with the outcome or without it are joined with the next. In models before format 7 all three are None where the rows are few.
     """
 
     low: float
@@ -54,7 +54,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Roc:
-    """True against false positives, from rows counted in bins of their score, and the area under the curve."""
+    """True against false positives, from rows counted in bins of their score, which are joined where they have few rows with the outcome or without.
+
+    `area` is that of all bins, to three decimals; where hardly any are joined, that of this curve.
+    """
 
     false_positive: tuple[float, ...]
     true_positive: tuple[float, ...]
@@ -63,7 +66,7 @@ class Roc:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many rows lie between neighbouring edges; None where they are fewer than are shown. The first and the last bin are open."""
+    """How many rows lie between neighbouring edges; None where they are fewer than are shown, or where such a number would follow. The first and the last bin are open."""
 
     edges: tuple[float, ...]
     counts: tuple[int | None, ...]
@@ -82,7 +85,10 @@ class Heterogeneity:
 
 @dataclass(frozen=True)
 class SurvivalPoint:
-    """The end of a time bin: rows at risk when it began, events in it (None where fewer than are shown), and what part survives it, with its interval."""
+    """The end of a time bin: rows at risk when it began, events in it, and what part survives it, with its interval.
+
+    Bins of few events are joined with the next. In models before format 7 the numbers of such bins are None.
+    """
 
     time: float
     at_risk: float | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 from roundelay.kernels import Matrix, Vector
 from roundelay.regression.choosing import Chosen
 from roundelay.regression.columns import Column
+from roundelay.regression.few_rows import hidden_bins, joined
 from roundelay.regression.regression import COX, INTERCEPT, MULTINOMIAL, Errors
 from roundelay.regression.result import (
     Bin,
@@ -45,6 +47,8 @@ ERRORS_IN_WORDS: dict[Errors, str] = {
 FEW_SITES = 20
 # With more unknowns their covariance is not kept: it would be most of a model's file.
 MOST_IN_COVARIANCE = 300
+# The area under a ROC curve is rounded. With fewer bins joined than these it would be an equation that has one solution.
+AREA_PLACES, FEWEST_JOINED = 3, 3
 
 
 def result_of(
@@ -234,35 +238,55 @@ class _Reckoned:
     def _shown(self, count: float) -> bool:
         return not 0.0 < round(count) < self.regression.least
 
+    @cached_property
+    def _chances(self) -> Matrix:
+        """How many rows without the outcome and with it are predicted each chance; empty where that was not looked at."""
+        told = self.known.told("first look")
+        return told["chances"].reshape(2, CHANCES) if "chances" in told else np.zeros((2, 0))
+
+    @cached_property
+    def _groups(self) -> tuple[slice, ...]:
+        """The ten groups of rows by their chance, those joined that have few rows with the outcome or without it."""
+        if not self._chances.size:
+            return ()
+        ends = np.round(self.known.chance_edges * CHANCES).astype(int).tolist()
+        counts = [self._chances[:, begin:end].sum(axis=1) for begin, end in pairwise(ends)]
+        return joined(np.column_stack(counts), self.regression.least)
+
     def calibration(self) -> tuple[Bin, ...]:
-        """What was predicted and what was seen, in ten groups of rows."""
+        """What was predicted and what was seen, in up to ten groups of rows."""
         told = self.known.told("second look")
         if "calibration" not in told:
             return ()
-        rows, weight, predicted, observed = told["calibration"].reshape(4, -1)
+        _, weight, predicted, _ = told["calibration"].reshape(4, -1)
         edges, found = self.known.chance_edges, []
-        for number, count in enumerate(rows.tolist()):
-            ends = float(edges[number]), float(edges[number + 1])
-            if count > 0.0 and self._shown(count):
-                some = weight[number] or 1.0
-                found.append(
-                    Bin(*ends, float(weight[number]), float(predicted[number] / some), float(observed[number] / some))
-                )
-            else:
-                found.append(Bin(*ends, None, None, None))
+        for group in self._groups:
+            low, high = float(edges[group.start]), float(edges[group.stop])
+            # Counted as the curve counts them: a row that rounding puts on the other side of an edge would be their difference.
+            without, with_it = self._chances[:, round(low * CHANCES) : round(high * CHANCES)].sum(axis=1).tolist()
+            mean = float(predicted[group].sum() / (weight[group].sum() or 1.0))
+            found.append(Bin(low, high, without + with_it, mean, with_it / (without + with_it)))
         return tuple(found)
 
     def roc(self) -> Roc | None:
-        """From the rows with and without the outcome, counted by their predicted chance."""
-        told = self.known.told("first look")
-        if "chances" not in told:
+        """From the rows with and without the outcome, counted by their predicted chance.
+
+        Each step of the curve has `least` rows of both, and ends where a group of the calibration does: else a few rows were the difference of the
+        two. The area is of all counts, but rounded; where hardly any were joined it would tell them, and is that of the curve.
+        """
+        if not self._groups:
             return None
-        without, with_it = told["chances"].reshape(2, CHANCES)[:, ::-1]
-        if not (without.sum() > 0.0 and with_it.sum() > 0.0):
+        edges, steps, inside = np.round(self.known.chance_edges * CHANCES).astype(int), [], 0
+        for group in reversed(self._groups):
+            counts = self._chances[:, edges[group.start] : edges[group.stop]][:, ::-1]
+            for part in joined(counts, self.regression.least):
+                steps.append(counts[:, part].sum(axis=1))
+                inside += int((counts[:, part].sum(axis=0) > 0.0).sum()) - 1
+        if len(steps) < 2:  # a straight line says nothing
             return None
-        false = np.concatenate([[0.0], np.cumsum(without) / without.sum()])
-        true = np.concatenate([[0.0], np.cumsum(with_it) / with_it.sum()])
-        area = float(np.trapezoid(true, false))
+        false, true = _cumulated(np.column_stack(steps))
+        whole = (false, true) if inside < FEWEST_JOINED else _cumulated(self._chances[:, ::-1])
+        area = round(float(np.trapezoid(whole[1], whole[0])), AREA_PLACES)
         return Roc(tuple(false.tolist()), tuple(true.tolist()), area)
 
     def residuals(self) -> Histogram | None:
@@ -271,7 +295,9 @@ class _Reckoned:
         if "residuals" not in told:
             return None
         edges = (np.arange(RESIDUALS + 1) - RESIDUALS // 2) * RESIDUAL_WIDTH
-        counts = tuple(round(count) if self._shown(count) else None for count in told["residuals"].tolist())
+        hidden = hidden_bins(told["residuals"], self.regression.least)
+        pairs = zip(told["residuals"].tolist(), hidden, strict=True)
+        counts = tuple(None if few else round(count) for count, few in pairs)
         return Histogram(tuple(edges.tolist()), counts)
 
     def heterogeneity(self) -> tuple[Heterogeneity, ...]:
@@ -291,27 +317,38 @@ class _Reckoned:
         return tuple(found)
 
     def survival(self) -> tuple[SurvivalPoint, ...]:
-        """Kaplan and Meier's estimate for times rounded up to the ends of the bins, with Greenwood's interval for log(−log)."""
+        """Kaplan and Meier's estimate for times rounded up to the ends of the bins, with Greenwood's interval for log(−log).
+
+        Bins are joined until each has `least` events, and the estimate is of the joined ones: of finer bins it would tell their counts, which are its ratios.
+        """
         told = self.known.told("first look")
         if "ended" not in told:
             return ()
         far, left, variance, found = float(stats.norm.ppf(0.5 + LEVEL / 2.0)), 1.0, 0.0, []
-        for time, risk, ended in zip(self.known.survival_edges, told["at risk"], told["ended"], strict=True):
-            if not risk > 0.0:
-                break
+        for begin, end in self._times(told["at risk"], told["ended"]):
+            risk, ended = float(told["at risk"][begin]), float(told["ended"][begin:end].sum())
             left *= 1.0 - ended / risk
             variance += ended / (risk * (risk - ended)) if risk > ended else math.inf
             low, high = left, left
             if 0.0 < left < 1.0 and variance < math.inf:
                 width = far * math.sqrt(variance) / abs(math.log(left))
                 low, high = left ** math.exp(width), left ** math.exp(-width)
-            shown = self._shown(risk) and self._shown(ended)
-            found.append(
-                SurvivalPoint(
-                    float(time), float(risk) if shown else None, float(ended) if shown else None, float(left), low, high
-                )
-            )
+            found.append(SurvivalPoint(float(self.known.survival_edges[end - 1]), risk, ended, left, low, high))
         return tuple(found)
+
+    def _times(self, at_risk: Vector, ended: Vector) -> list[tuple[int, int]]:
+        """Where the joined bins of time begin and end. The last goes on as long as `least` rows are at risk; with an event later, to the end of all."""
+        least = max(self.regression.least, 1)
+        parts = [(part.start, part.stop) for part in joined(ended[None], least)]
+        if not parts:
+            return []
+        begin = parts[-1][0]
+        enough = begin + 1 + int(np.argmax(np.cumsum(np.round(ended[begin:])) >= least))
+        followed = int((np.round(at_risk) >= least).sum())
+        if np.round(ended[enough:]).any():  # few are left over: they would be all events less those that are shown
+            seen = not np.round(ended[followed:]).any()
+            return [*parts[:-1], (begin, followed if seen else len(ended))]
+        return [*parts[:-1], (begin, enough), *([(enough, followed)] if followed > enough else [])]
 
     # ------------------------------------------------------------ in words
 
@@ -345,6 +382,12 @@ class _Reckoned:
             how_many = f"{round(dropped):,}" if self._shown(dropped) else f"Fewer than {regression.least}"
             notes.append(f"{how_many} rows with an empty cell were left out.")
         return tuple(notes)
+
+
+def _cumulated(counts: Matrix) -> tuple[Vector, Vector]:
+    """False and true positives behind each step, from rows without the outcome and with it."""
+    false, true = (np.concatenate([[0.0], np.cumsum(line)]) / line.sum() for line in counts)
+    return false, true
 
 
 # ---------------------------------------------------------------- who was looked at

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from roundelay.agents.agreement.disk import USUAL, write_whole
+from roundelay.agents.agreement.disk import PRIVATE, USUAL, write_whole
 from roundelay.agents.agreement.plan import CUSTOM, Task, check_kind
 from roundelay.agents.data.statistics import Standard
 from roundelay.kernels import Vector
@@ -46,6 +46,8 @@ class Model:
 # With more unknowns than this, those of an objective of the sites' own stand in a file beside the model.
 MOST_COEFFICIENTS = 10_000
 BESIDE = Model((), 0.0, CUSTOM, "")
+# Of a model's file: 5 has regressions, of 6 splines are straight beyond their ends, and of 7 the sums stand in a file beside.
+FORMAT: Literal[7] = 7
 
 
 def stands_beside(task: Task) -> bool:
@@ -91,8 +93,9 @@ class SignedEnd:
 
     `reason`, `by` and `hop` are as the ring counts them, `told` has the sums before the fit, and `asked` and `totals` are the digests of
     all questions and of what they came to. `point` is that at which the ring ended, in its own units; it is empty where there are
-    too many unknowns, which stand in a file beside. Of a regression `looks` has what all rows came to at that point, and `fitted` is the
-    digest of what was summed on the way there.
+    too many unknowns, which stand in a file beside. Of a regression `fitted` is the digest of what was summed on the way to the point, and
+    `sums` that of the sums before the fit: those themselves, and the `looks` at all rows where the fit stands, have counts of few rows
+    in them and stand in a file beside (SignedSums). Models before format 7 have them in `told` and `looks`.
     """
 
     hop: int
@@ -105,6 +108,20 @@ class SignedEnd:
     signatures: tuple[str, ...]
     fitted: str = ""
     looks: tuple[tuple[float, ...], ...] = ()
+    sums: str = ""
+
+
+@dataclass(frozen=True)
+class SignedSums:
+    """What the sites told each other of all rows in a regression: for its members, beside the model, which may be published.
+
+    `told` has the sums before the fit, each behind the number of sites, and `looks` those where it stands. All members have signed their digests.
+    """
+
+    ring_digest: str
+    told: tuple[tuple[float, ...], ...]
+    looks: tuple[tuple[float, ...], ...]
+    format: Literal[1] = 1
 
 
 @dataclass(frozen=True)
@@ -136,7 +153,7 @@ class StoredModel:
 
     model: Model
     about: ModelNotes
-    format: Literal[4, 5, 6]
+    format: Literal[4, 5, 6, 7]
     result: Result | None = None
     regression: Regression | None = None
 
@@ -151,17 +168,22 @@ def write_model(
     """Write a model as JSON. The file is the old or the new one, never half of it."""
     if not all(math.isfinite(value) for value in (model.intercept, *(value for _, value in model.coefficients))):
         raise ValueError(f"The model for {path} has a number that is not finite: the fit has diverged.")
-    _write(Path(path), text_of_model(StoredModel(model, about, 6, result, regression)))
+    _write(Path(path), text_of_model(StoredModel(model, about, FORMAT, result, regression)))
 
 
 def text_of_model(stored: StoredModel) -> bytes:
     """What stands in a model's file: there is one spelling of it."""
     content = msgspec.json.encode(stored, enc_hook=lambda value: value.tolist())
-    if stored.format == 4:  # there were no regressions yet
+    if stored.format < FORMAT:
         table = msgspec.json.decode(content)
-        for place, names in ((table, ("result", "regression")), (table["about"]["end"] or {}, ("fitted", "looks"))):
-            for name in names:
-                place.pop(name, None)
+        end = table["about"]["end"] or {}
+        no_regressions = stored.format == 4
+        later = [
+            (end, "sums"),
+            *([(table, "result"), (table, "regression"), (end, "fitted"), (end, "looks")] if no_regressions else []),
+        ]
+        for place, name in later:
+            place.pop(name, None)
         content = msgspec.json.encode(table)
     return msgspec.json.format(content, indent=2) + b"\n"
 
@@ -178,6 +200,28 @@ def load_model(path: str | Path) -> StoredModel:
 
 def _vector(kind: Any, value: Any) -> Vector:
     return np.array(msgspec.convert(value, list[float]), np.float64)
+
+
+def sums_beside(path: Path) -> Path:
+    """Where the sums stand that a regression's model was made of."""
+    return path.with_name(f"{path.stem}.sums.json")
+
+
+def write_sums(path: Path, sums: SignedSums) -> None:
+    """Write the sums of a regression, for the user alone."""
+    _write(path, msgspec.json.encode(sums) + b"\n", PRIVATE)
+
+
+def load_sums(path: Path) -> SignedSums:
+    """Read what `write_sums` wrote."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SignedSums)
+    except OSError as error:
+        raise ValueError(f"{path} can't be opened ({error.strerror}): check the path and who may read it.") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} has no sums of a model ({error}): use the file that a ring has written beside it."
+        ) from None
 
 
 def write_vector(path: Path, vector: Vector) -> None:
@@ -201,6 +245,6 @@ def read_vector(path: Path, dim: int) -> Vector:
     return vector
 
 
-def _write(path: Path, content: bytes | memoryview) -> None:
+def _write(path: Path, content: bytes | memoryview, mode: int = USUAL) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content, USUAL)
+    write_whole(path, content, mode)

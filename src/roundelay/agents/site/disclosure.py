@@ -319,8 +319,13 @@ def _of_the_result(plan: RingPlan) -> Reader:
         if plan.task.regression is None
         else "the model with its tables and pictures, without cells of few rows"
     )
+    beside = (
+        ""
+        if plan.task.regression is None
+        else " The sums that your sites tell each other stand in a file of their own, which is for them alone."
+    )
     return Reader(
-        "whoever reads the result", what, "the result", "What the model says of all rows together; it tells something about them by any method.", 0, 0,
+        "whoever reads the result", what, "the result", "What the model says of all rows together; it tells something about them by any method." + beside, 0, 0,
     )  # fmt: skip
 
 

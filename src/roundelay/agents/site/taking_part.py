@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets as system_secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
@@ -25,15 +25,19 @@ from roundelay.agents.data.elsewhere import Elsewhere
 from roundelay.agents.data.fitting import model_of, noise_of, read_model
 from roundelay.agents.data.models import (
     BESIDE,
+    FORMAT,
     FinalResiduals,
     Model,
     ModelNotes,
     PrivacyNotes,
     SignedEnd,
+    SignedSums,
     StoredModel,
     read_vector,
     stands_beside,
+    sums_beside,
     write_model,
+    write_sums,
     write_vector,
 )
 from roundelay.agents.data.objectives import Local
@@ -94,7 +98,7 @@ class SiteOptions:
 class Ending:
     """How a run ended for a site: the model, why the ring stopped, in words, and how the model does on the site's own data.
 
-    `result` has the tables of a regression. `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
+    `result` has the tables of a regression, and `sums` what all sites told each other, which is for them alone. `unconfirmed` is the neighbour that has not said, after all the time it was given, that it has the end too.
     """
 
     model: Model
@@ -103,6 +107,7 @@ class Ending:
     own_fit: OwnFit | None = None
     unconfirmed: str = ""
     result: Result | None = None
+    sums: SignedSums | None = None
 
 
 @dataclass(eq=False)
@@ -339,7 +344,7 @@ class Site:
         except NoMinimumError as error:
             self.watch.failed = str(error)  # it is told at once, and raised when the others have been answered
             raise
-        self.watch.model = StoredModel(ending.model, ending.notes, 5, ending.result, signed.plan.task.regression)
+        self.watch.model = StoredModel(ending.model, ending.notes, FORMAT, ending.result, signed.plan.task.regression)
         own_fit = await asyncio.to_thread(
             self._own_fit, signed.plan, ending, agent.station.holder.held.told
         )  # meanwhile the others are answered
@@ -370,11 +375,16 @@ class Site:
             privacy=_privacy(plan, holder),
             end=_signed_end(holder, large),
         )
+        sums = None
+        if plan.task.regression is not None and asking is not None:
+            sums = SignedSums(signed.digest, _as_numbers(held.told), _as_numbers(asking.seen))
         if self.options.model is not None:
             if large:
                 write_vector(self.options.model.with_suffix(".npy"), held.estimate)
+            if sums is not None:  # first: no model is left without its sums
+                write_sums(sums_beside(self.options.model), sums)
             write_model(self.options.model, model, notes, result, plan.task.regression)
-        return Ending(model, notes, held.estimate, result=result)
+        return Ending(model, notes, held.estimate, result=result, sums=sums)
 
     def _own_fit(self, plan: RingPlan, ending: Ending, told: tuple[Vector, ...]) -> OwnFit | None:
         """How the model does on this site's own data. It is kept beside the journal, not in the model, which others may see."""
@@ -419,11 +429,16 @@ def _signed_end(holder: Holder, large: bool) -> SignedEnd:
     """What all members have signed, for whoever reads the model."""
     end, held = holder.end, holder.held
     assert held.estimate is not None
+    beside = holder.plan.task.regression is not None  # of other fits they are the statistics that the file has anyhow
     return SignedEnd(
-        end.hop, end.reason, end.by, tuple(tuple(total.tolist()) for total in held.told), end.asked.hex(), end.totals.hex(),
+        end.hop, end.reason, end.by, () if beside else _as_numbers(held.told), end.asked.hex(), end.totals.hex(),
         () if large and np.array_equal(end.point, held.estimate) else tuple(end.point.tolist()), tuple(one.hex() for one in pieces_of(held.signatures, SIGNATURE)),
-        *(() if holder.asking is None else (holder.asking.held.fitted.hex(), tuple(tuple(one.tolist()) for one in holder.asking.seen))),
+        "" if holder.asking is None else holder.asking.held.fitted.hex(), sums=end.told.hex() if beside else "",
     )  # fmt: skip
+
+
+def _as_numbers(totals: Iterable[Vector]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(total.tolist()) for total in totals)
 
 
 def _privacy(plan: RingPlan, holder: Holder) -> PrivacyNotes | None:

@@ -157,7 +157,7 @@ def calibration(result: Result) -> Picture | None:
         said = f"predicted {percent(one.predicted)}, observed {percent(one.observed)} of {plural(round(one.rows or 0), 'row')}"
         frame.marks.append(dot(x, frame.y.at(one.observed), said))
     hidden = len(result.calibration) - len(bins)
-    caption = "Groups of rows by the chance that is predicted for them. On the dashed line predictions are what happens; lines are intervals of 95 %."
+    caption = "Groups of rows by the chance that is predicted for them; each has enough rows with the outcome, and without it. On the dashed line predictions are what happens; lines are intervals of 95 %."
     if hidden:
         caption += f" {plural(hidden, 'group')} of fewer than {least_of(result) or 'the agreed number of'} rows {'is' if hidden == 1 else 'are'} not shown."
     pairs = ", ".join(f"{percent(one.predicted)} and {percent(one.observed)}" for one in bins)
@@ -195,7 +195,8 @@ def roc(result: Result) -> Picture | None:
     frame.marks.append(letters(x.at(0.96), y.at(0.08), f"area {area}", "value", "end"))
     return Picture(
         "roc", "ROC curve", frame.drawn("roc", f"True positives over false positives; the area under the curve is {area}."),
-        f"Of a row with the outcome and one without, the first has the higher predicted chance in {percent(result.roc.area)} of all pairs. Dashed: by guessing.",
+        f"Of a row with the outcome and one without, the first has the higher predicted chance in {percent(result.roc.area)} of all pairs. Dashed: by guessing. "
+        "Each step of the curve has enough rows with the outcome, and without it; the area is that of finer steps.",
     )  # fmt: skip
 
 
@@ -205,13 +206,14 @@ def residuals(result: Result) -> Picture | None:
         return None
     edges, counts = result.residuals.edges, result.residuals.counts
     least, rows = least_of(result), sum(one for one in counts if one is not None)
+    words = ["not shown" if one is None else count(one) for one in counts]
     top = max([one for one in counts if one is not None] + [1]) * 1.06
     frame = plot((edges[0], edges[-1]), (0.0, top), ("residual, in standard deviations", "rows"), 260.0)
-    for low, high, one in zip(edges[:-1], edges[1:], counts, strict=True):
+    for low, high, one, word in zip(edges[:-1], edges[1:], counts, words, strict=True):
         left, right = frame.x.at(low), frame.x.at(high)
         y = frame.y.at(one if one is not None else min(least or 1, top))
         where = {"x": left + 0.5, "y": y, "width": right - left - 1.0, "height": frame.y.begin - y}
-        said = f"{short(low, 3)} to {short(high, 3)}: {count(one, least)}"
+        said = f"{short(low, 3)} to {short(high, 3)}: {word}"
         frame.marks.append(
             tag("rect", {**where, "class": "bar" if one is not None else "bar few"}, tag("title", {}, said))
         )
@@ -221,10 +223,8 @@ def residuals(result: Result) -> Picture | None:
     frame.marks.append(path([(frame.x.at(r), frame.y.at(h)) for r, h in zip(law, heights, strict=True)], "neutral"))
     caption = "Observed less predicted, in units of what the model expects (Pearson). The first and the last bar have all that lies beyond. Dashed: a normal law."
     if None in counts:
-        caption += (
-            f" Bars in outline have {f'fewer than {least}' if least else 'too few'} rows, and how many is not shown."
-        )
-    pairs = ", ".join(f"{short(low, 3)}: {count(one, least)}" for low, one in zip(edges, counts, strict=False))
+        caption += f" Bars in outline have {f'fewer than {least}' if least else 'too few'} rows, or a number from which such a one would follow: it is not shown."
+    pairs = ", ".join(f"{short(low, 3)}: {word}" for low, word in zip(edges, words, strict=False))
     return Picture(
         "residuals",
         "Residuals",
@@ -264,7 +264,7 @@ def survival(result: Result) -> Picture | None:
     said = ", ".join(f"{percent(point.survival)} at {short(point.time, 4)}" for point in points)
     return Picture(
         "survival", "Survival", frame.drawn("survival", f"Without an event are {said}."),
-        f"By Kaplan and Meier, on agreed bins of time; the band is an interval of {100.0 * result.level:g} %.",
+        f"By Kaplan and Meier, on agreed bins of time, of which those with few events are joined with the next; the band is an interval of {100.0 * result.level:g} %.",
     )  # fmt: skip
 
 

@@ -18,9 +18,10 @@ from roundelay.shown.numbers import plural
 from roundelay.shown.table import Table
 
 _LAST_WORDS = "Made by Roundelay. Nobody saw a row of another site: all numbers here follow from sums over all sites."
-Signed = Literal["verified", "not checked", "none"]
+Signed = Literal["verified", "in part", "not checked", "none"]
 _SIGNED = {
     "verified": ("has signed, verified", "good"),
+    "in part": ("has signed the end", "partly"),
     "not checked": ("signature not checked", "partly"),
     "none": ("", ""),
 }
@@ -118,6 +119,8 @@ def _who(result: Result, origin: Origin | None) -> list[Markup]:
         return [sites, tag("p", {}, "Fitted in one process, from data that lay side by side: nothing was signed.")]
     what = {
         "verified": "Every site has signed the end from which these numbers follow, by the keys in the ring file; that was checked when this report was made.",
+        "in part": "Every site has signed the end of this run, by the keys in the ring file; that was checked when this report was made. Whether "
+        "these numbers follow from it was not checked: that takes the sums that the sites told each other, which each of them has beside its model.",
         "not checked": "Whether the sites have signed was not checked when this report was made: roundelay model verify does it, with the ring file.",
         "none": "The file of the model has no signatures.",
     }[origin.signed]

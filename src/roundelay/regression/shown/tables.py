@@ -233,7 +233,8 @@ def _calibration(result: Result) -> Table:
     )
     return Table(
         "calibration", "Calibration in numbers", ("predicted chance", "rows", "mean prediction", "observed"), rows,
-        "Rows by the chance that is predicted for them: how often the outcome was predicted, and how often it was observed.",
+        "Rows by the chance that is predicted for them: how often the outcome was predicted, and how often it was observed. Each group has enough rows "
+        "with the outcome, and without it.",
     )  # fmt: skip
 
 
@@ -263,7 +264,8 @@ def _survival(result: Result) -> Table:
     return Table(
         "survival", "Survival (Kaplan and Meier, on agreed bins of time)",
         ("until", "at risk", "events", "survive", f"{100.0 * result.level:g} % from", "to"), rows,
-        f"{UNKNOWN}: too few rows to be shown, at risk or with an event." if any(one.events is None for one in result.survival) else "", words=0,
+        f"{UNKNOWN}: too few rows to be shown, at risk or with an event." if any(one.events is None for one in result.survival) else "Bins of few events are joined with the next.",
+        words=0,
     )  # fmt: skip
 
 
