@@ -34,7 +34,7 @@ from roundelay.problems.row_problem import Loss, RowProblem, problem_named
 from roundelay.problems.rows import LARGEST, Weights, check_ridge, read_weights
 
 # So many numbers are worked on at a time: they stay close to the core until the sums have been formed.
-NUMBERS_A_TILE = 2**16
+NUMBERS_A_TILE = 2**18
 # The sums at so many points are kept, so that who asks for the slope and then for the value has one pass for both.
 POINTS_KEPT = 4
 
