@@ -35,10 +35,9 @@ import pandas as pd
 
 import roundelay as rl
 
-WIDE = 84
-OUT = Path("out/consortium")
 HOME = Path(tempfile.mkdtemp(prefix="hospitals-"))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+WIDE, OUT = 84, Path("out/consortium")
 
 # %%
 # The files, as files are
