@@ -242,9 +242,8 @@ def tells_by_a_factor(now: RowsAt, before: Sequence[RowsAt], least: int) -> bool
 
 def _few_are_left(now: Matrix, before: Numbers, small: NDArray[np.bool_], enough: float) -> bool:
     """Whether few rows are left of weights of which others are taken as many times as suits most rows, the median; where that suits few, nothing is."""
-    level = np.ptp(now, axis=0) <= ROUNDING * np.abs(now).max(
-        axis=0, initial=0.0
-    )  # where all add the same nothing is told
+    # Where all rows add the same nothing is told.
+    level = np.ptp(now, axis=0) <= ROUNDING * np.abs(now).max(axis=0, initial=0.0)
     point, equation = np.nonzero(~small & ~level)
     for most in range(0, len(point), AT_A_TIME):
         chosen = point[most : most + AT_A_TIME], equation[most : most + AT_A_TIME]

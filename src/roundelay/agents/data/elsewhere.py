@@ -85,7 +85,8 @@ class Elsewhere:
         content = io.BytesIO()
         names = np.array(sorted(self.marked.data.columns), str)
         np.savez_compressed(content, columns=names, cells=np.array(self.marked.data.cells), **arrays)
-        digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in arrays.values())).hexdigest()
+        numbers = (np.ascontiguousarray(one).tobytes() for one in arrays.values())
+        digest = hashlib.sha256(self.marked.data.cells.encode() + b"".join(numbers)).hexdigest()
         name = f"{self.run}-{self.epoch}-{digest[:16]}{ENDING}"
         self._own.add(name)
         if not list(self._place.glob(f"*-{digest[:16]}{ENDING}")):  # what was answered before tells nothing again
